@@ -24,7 +24,8 @@ from .spelled_out import INSTALL, LANGUAGES, in_native_letters, spell_out
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
 _CLITIC = re.compile(r"(\w{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)")  # pronouns after verbs that keep their form
-_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060]")  # soft hyphens and what else has no width inside words
+# Soft hyphens and what else has no width inside words; between emoji, a joiner makes one of them.
+_UNSEEN = re.compile(r"[\u00ad\u200b\u200c\u2060]|(?<=\w)\u200d|\u200d(?=\w)")
 _MOST_CACHED = 100_000  # words; more would only take memory
 
 
@@ -101,6 +102,11 @@ class Phonemizer:
     ) -> None:
         self.tagger, self.variants = tagger, tagger.tags
         self._readings, self._lexicon = dict(readings or {}), dict(lexicon or {})
+        # Words of the lexicon that are none of a text, such as *mp3* and *R$*.
+        own = [word for word in self._lexicon if re.search(r"\d", word) or not _TOKEN.fullmatch(word)]
+        listed = "|".join(map(re.escape, sorted(own, key=len, reverse=True)))
+        self._own = re.compile(rf"(?<!\w)({listed})(?!\w)", re.IGNORECASE) if own else None
+        self._token = re.compile(f"{self._own.pattern}|{_TOKEN.pattern}", re.IGNORECASE) if self._own else _TOKEN
         self._cache: dict[tuple[str, str | None, int], tuple[Reading, ...]] = {}
 
     @classmethod
@@ -186,7 +192,7 @@ class Phonemizer:
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
         plain = [unicodedata.normalize("NFC", _UNSEEN.sub("", text)) for text in texts]
         spoken = self._spell_out(plain, variant)
-        tokens = [[*_TOKEN.finditer(text)] for text in spoken]
+        tokens = [[*self._token.finditer(text)] for text in spoken]
         answers = self._answer({token[0] for of_text in tokens for token in of_text}, variant, n_best)
         found = []
         for text, of_text in zip(spoken, tokens):
@@ -207,16 +213,25 @@ class Phonemizer:
         if language is None:
             numbers, how = [number for text in texts for number in re.findall(r"\d+", text)], "write them in words"
         else:
-            found = [spell_out(text, language, self._lexicon) for text in texts]
+            found = [self._spell(text, language) for text in texts]
             texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
             how = f"{INSTALL} to have them read out"
         if numbers:
             warnings.warn(f"Not read out: {_some(numbers)}; {how}.", stacklevel=user_level())
         return texts
 
+    def _spell(self, text: str, language: str) -> tuple[str, list[str]]:
+        """Spell a text out between the words of the lexicon that are none of a text."""
+        pieces = self._own.split(text) if self._own else [text]
+        found = [
+            (piece, []) if place % 2 else spell_out(piece, language, self._lexicon)
+            for place, piece in enumerate(pieces)
+        ]
+        return "".join(piece for piece, _ in found), [number for _, of_piece in found for number in of_piece]
+
     def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
         """Return each word as it is in the texts with its pronunciations."""
-        parts_of = {token: [] if token.isdecimal() else self._parts(plain_word(token), variant) for token in tokens}
+        parts_of = {token: self._parts(plain_word(token), variant) for token in tokens}
         parts = {part for of_token in parts_of.values() for part in of_token}
         known = {part: self._known(part, variant) for part in parts}
         written = self._write(sorted(part for part in parts if not known[part]), variant, n_best)
@@ -255,6 +270,8 @@ class Phonemizer:
         """
         if self._known(word, variant):
             return [word]
+        if word.isdecimal():
+            return []
         prefix, rest = word[: (start := word.find("-") + 1)], word[start:]
         if prefix and self._known(prefix, variant):
             return [prefix, *self._parts(rest, variant)]

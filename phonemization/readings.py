@@ -34,7 +34,8 @@ def plain_word(word: str) -> str:
 def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
     """Return the pronunciations of each word of a lexicon: `word<TAB>phones separated by spaces`, one on each line.
 
-    A word with several pronunciations has several lines, the preferred one first. Case does not count. This is the
+    A word with several pronunciations has several lines, the preferred one first. Neither case nor the full stop of
+    an abbreviation counts. This is the
     `lexicon.txt` of aligners and speech programs: between word and phones there may be a space instead of the tab, and
     probabilities, which are not read.
 
@@ -55,7 +56,7 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
             )
         if len(word.split()) > 1:
             raise ValueError(f"{where}: found {word!r:.60}; expected one word, as texts are read word by word.")
-        lexicon.setdefault(plain_word(word.strip()), []).append(tuple(phones))
+        lexicon.setdefault(plain_word(word.strip()).removesuffix("."), []).append(tuple(phones))
     return lexicon
 
 

@@ -20,6 +20,7 @@ _CURRENCIES = {  # one, several, a hundredth
     "US$": ("dólar", "dólares", "centavo"),
     "€": ("euro", "euros", "cêntimo"),
     "£": ("libra", "libras", "péni"),
+    "¥": ("iene", "ienes", "sen"),
 }
 _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
@@ -28,7 +29,9 @@ _UNITS = {
     **dict.fromkeys(("m²", "m2"), "metro quadrado"),
     **dict.fromkeys(("m³", "m3"), "metro cúbico"),
     **{"km²": "quilômetro quadrado", "V": "volt", "W": "watt", "x": "vez", **dict.fromkeys(("°C", "ºC"), "grau")},
-    **{"kW": "quilowatt", "kWh": "quilowatt-hora", "t": "tonelada", "s": "segundo"},
+    **{"kW": "quilowatt", "kWh": "quilowatt-hora", "t": "tonelada", "s": "segundo", "mg": "miligrama"},
+    **{"kcal": "quilocaloria", "cl": "centilitro", "dB": "decibel", "Mbps": "megabit por segundo"},
+    **{"Hz": "hertz", "kHz": "quilohertz", "MHz": "megahertz", "GHz": "gigahertz"},
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -82,8 +85,9 @@ LETTER_NAMES = {
 }
 FOREIGN_U = "(?<![gq])ü|ü(?![eiéêí])"
 # How foreign letters are read, one after the other, in words that have some: *Kelly*, *shopping*, *Sophia*.
-FOREIGN_WORD = r"[kwy]|[pt]h|(?<!n)sh|([bdfglmnptvz])\1"
+FOREIGN_WORD = r"[kwy]|[pt]h|(?<!n)sh|([bdfglmnptvz])\1|(?<![^-])d'"
 FOREIGN_LETTERS = (
+    ("(?<![^-])d'", "d"),  # *d'água*
     *((r"([bdfgklmnptvz])(?=\1)", ""), ("ph", "f"), ("th", "t"), ("kh", "k")),
     *(("(?<!n)sh(?![aeiouyáéíóúâêôãõ])", "che"), ("(?<!n)sh", "ch")),
     *(("c?k(?=[eiyéêí])", "qu"), ("c?k(?=s?$)", "que"), ("c?k", "c")),
@@ -94,23 +98,28 @@ _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _MEASURED = r"colher|copo|dúzia|garrafa|hora|kg|lata|litro|metro|pacote|quilo|tablete|tomate|vidro|xícara"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
-_SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")}
+_SHORT_SCALES = {
+    "pt_BR": {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")},
+    "pt": {"mi": ("milhão", "milhões"), "bi": ("mil milhões",) * 2, "tri": ("bilião", "biliões")},
+}
 _TIMES = (
     r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])"
     r"(?:(?:h|:)(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)|min|m|\s?h)?|h)\b(?!:\d)"
 )
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
 _ROMAN = (
-    r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo )|(?<=Pedro )|(?<=João )|(?<=Carlos )|(?<=Afonso ))"
+    r"(?:(?=[XVI]{2})|(?=I Guerra )|(?<=[Ss]éculo )|(?<=[Cc]apítulo )|(?<=Pedro )|(?<=João )|(?<=Carlos )"
+    r"|(?<=Afonso )|(?<=Filipe )|(?<=Isabel )|(?<=Leão )|(?<=Luís )|(?<=Maria )|(?<=Pio ))"
     r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 )
-_SIGN = r"US?\$|R\$|€|£"
+_SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
     r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d))"
     r"(?P<day_of_year>[12]\d|3[01]|0?[1-9])/(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
-    rf"|(?<![\w/,.])(?P<fraction>[½⅓⅔¼¾]|(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b))"
-    r"(?P<half>(?= \w*[ra]\b))?"
+    r"|(?<![\w/,.])(?:(?P<whole>\d{1,3})(?: (?=\d/)| ?(?=[½⅓⅔¼¾])))?"
+    rf"(?P<fraction>[½⅓⅔¼¾]|(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b))"
+    r"(?P<half>(?= \w*[ra]s?\b))?"
     r"|(?<![\w,.])(?P<goals>\d{1,4})x(?P<others>\d{1,4})(?![\w,.]\d|\w)"
     rf"|\b{_TIMES}"
     r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|(?!(?:1[5-9]|20)\d\d-(?:1[5-9]|20)\d\d)\d{4}-\d{4}|0800[ -]\d{3}[ -]\d{4}"
@@ -119,9 +128,10 @@ _PATTERN = re.compile(
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})(?:\.?(?P<gender>[ºª])(?!C\b)|(?P<letter>[oa])(?:\.(?= [a-zà-ÿ])|\b))"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
     rf"(?P<currency>{_SIGN})\s?(?P<minus_amount>[-−])?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
-    rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>€)"
+    rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>[€£]|(?:US|R)\$(?!\s?\d))"
     rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
-    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|kWh?|[mglhxLVW]|(?<= )[ts])\b))?)"
+    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|kWh?|mg|kcal|cl|dB|Mbps|[kMG]?Hz"
+    r"|[mglhxLVW]|(?<= )[ts])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
@@ -131,6 +141,10 @@ _SPACED_AMOUNT = re.compile(
     r"|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
 )
 _HOURS = re.compile(r"(?<=\d)(\s?h)(?:rs?|s)\b")
+_HEIGHT = re.compile(r"\b([12])m(\d\d)\b")
+_PER = re.compile(r"(?<=[\d€])/(kg|[glLh]|km|m[²2]|[a-zà-ÿ]{3,})\b")
+# Numbers of telephones and of streets in Portugal.
+_DIGITS_OF_PORTUGAL = re.compile(r"(?<![\w.,-])(?:\d{4}-\d{3}|[29]\d\d ?\d{3} ?\d{3})(?![\w,-]|\.\d| \d)")
 _BEFORE = [
     (re.compile(r"(?<!\d)(?<!\d )\b[Kk]m (?=\d)"), "quilômetro "),
     (re.compile(r"\bN[oO]\. ?(?=\d)"), "número "),
@@ -140,10 +154,10 @@ _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, re
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 _MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H"
-_SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
+_SOUNDS = "m*h+m+|m{2,}|(?!s\\b)p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDGKT](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
+    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BCDGKPT](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
     rf"(?:(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{2,5}})s?|[B-DF-HJ-NP-TV-Z])(?![^\W\d_]|[$'’])"
     rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
@@ -193,6 +207,10 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         text = sign.sub(name if language == "pt_BR" else name.replace("ô", "ó"), text)
     text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
     text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
+    text = _HEIGHT.sub(r"\1 m e \2", text)
+    text = _PER.sub(lambda found: f" por {_UNITS.get(found[1], found[1])}", text)
+    if language == "pt":
+        text = _DIGITS_OF_PORTUGAL.sub(lambda found: " ".join(re.sub(r"\D", "", found[0])), text)
 
     def replace(found: re.Match[str]) -> str:
         start, end = found.span()
@@ -224,12 +242,15 @@ def in_native_letters(word: str, variant: str) -> str:
 def _in_words(found: re.Match[str], language: str) -> str:
     cardinal, minus = _reader(language), "menos " * bool(found["minus"] or found["minus_amount"])
     if currency := (found["currency"] or found["currency_last"] or "").replace("U$", "US$"):
-        amount = _read_amount(
-            found["amount"] or found["amount_first"], currency, found["scale"] or found["scale_last"], cardinal
-        )
+        number, scale = found["amount"] or found["amount_first"], found["scale"] or found["scale_last"]
+        scale = scale and _name_scale(scale, number, language)
+        amount = _read_amount(number, "US$" if currency == "$" else currency, scale, cardinal)
         return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
     if fraction := found["fraction"]:
-        return "meia" if fraction in ("1/2", "½") and found["half"] is not None else _FRACTIONS[fraction]
+        is_half = fraction in ("1/2", "½") and found["half"] is not None
+        words = "meia" if is_half else _FRACTIONS[fraction]
+        whole = found["whole"] and cardinal(int(found["whole"]))
+        return f"{_feminine(whole) if is_half else whole} e {words}" if whole else words
     if found["goals"]:
         sides = found["goals"], found["others"]
         return f" {'a' if len(''.join(sides)) == 2 else 'por'} ".join(
@@ -252,15 +273,17 @@ def _in_words(found: re.Match[str], language: str) -> str:
         return f"{hours} e {cardinal(minutes)}" if minutes else hours
     if found["roman"]:
         number = _read_roman(found["roman"])
-        return _ordinal(number, language) if number <= 10 else cardinal(number)
+        words = _ordinal(number, language) if number <= 10 else cardinal(number)
+        text, (start, end) = found.string, found.span()
+        is_feminine = text.startswith(" Guerra ", end) or text.endswith(("Isabel ", "Maria "), 0, start)
+        return re.sub(r"o\b", "a", words) if is_feminine else words
     if found["ordinal"]:
         words = _ordinal(int(found["ordinal"]), language)
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" or found["letter"] == "a" else words
     words = minus + _read_number(found["number"], cardinal)
     if scale := found["scale_alone"]:
-        one, several = _SHORT_SCALES.get(scale, (scale, scale))
         one_thousand = found["number"] == "1" and scale == "mil"
-        return minus + "mil" if one_thousand else f"{words} {one if found['number'] == '1' else several}"
+        return minus + "mil" if one_thousand else f"{words} {_name_scale(scale, found['number'], language)}"
     if found["unit"] in ("h", "x", "t"):
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
@@ -309,7 +332,6 @@ def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callab
     if scale == "mil":
         return f"{'' if amount == '1' else agree(_read_number(amount, cardinal)) + ' '}mil {several}"
     if scale:
-        scale = _SHORT_SCALES[scale][amount != "1"] if scale in _SHORT_SCALES else scale
         return f"{_read_number(amount, cardinal)} {scale} de {several}"
     if len(cents) not in (0, 2):
         return f"{agree(_read_number(amount, cardinal))} {several}"
@@ -324,6 +346,12 @@ def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callab
     return " e ".join(parts)
 
 
+def _name_scale(scale: str, number: str, language: str) -> str:
+    """Return the name of a short scale; numbers below 2 have the singular, such as *1,5 milhão*."""
+    names = _SHORT_SCALES[language].get(scale, (scale, scale))
+    return names[_divide(number)[0] not in ("0", "1")]
+
+
 def _name_unit(unit: str, number: str, language: str) -> str:
     name = _UNITS[unit if unit in _UNITS else unit.lower()]
     if language == "pt":
@@ -331,7 +359,15 @@ def _name_unit(unit: str, number: str, language: str) -> str:
     if unit == "%" or number == "1":
         return name
     one, por, other = name.partition(" por ")
-    return " ".join(f"{word}{'es' if word.endswith('z') else 's'}" for word in one.split()) + por + other
+    return " ".join(map(_plural, one.split())) + por + other
+
+
+def _plural(word: str) -> str:
+    """Return the plural of a part of the name of a unit."""
+    for ending, plural in (("tz", "tz"), ("z", "zes"), ("el", "éis"), ("-hora", "s-hora")):
+        if word.endswith(ending):
+            return word.removesuffix(ending) + plural
+    return f"{word}s"
 
 
 def _feminine(words: str) -> str:

@@ -10,7 +10,7 @@ const FOLDER = "models/phones";
 const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
 const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’\u2010\u2011-]${LETTERS})*|\p{Nd}+`, "gu");
 const CLITIC = /^([\p{L}\p{N}_]{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)$/u; // pronouns after verbs that keep their form
-const UNSEEN = /[\u00ad\u200b-\u200d\u2060]/g; // what has no width inside words
+const UNSEEN = /[\u00ad\u200b\u200c\u2060]|(?<=[\p{L}\p{N}])\u200d|\u200d(?=[\p{L}\p{N}])/gu; // without width
 const STRESS = "ˈ";
 const READINGS = 3; // of each word
 

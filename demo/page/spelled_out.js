@@ -3,9 +3,12 @@
 
 import { BORDER, WORD } from "./spans.js";
 
-const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo |Pedro |João |Carlos |Afonso ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
+const ROMAN = "(?:(?=[XVI]{2})|(?=I Guerra )|" +
+  "(?<=[Ss]éculo |[Cc]apítulo |Pedro |João |Carlos |Afonso |Filipe |Isabel |Leão |Luís |Maria |Pio ))" +
+  "X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
 const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H`;
-const SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"; // and units after no number
+// And units after no number.
+const SOUNDS = `m*h+m+|m{2,}|(?!s${BORDER})p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml`;
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
 
 /** Return a function that spells words with foreign letters as Portuguese would, with the letters of the package. */
@@ -23,7 +26,7 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
-  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDGKT](?!${WORD})|[A-Z]{2}))` +
+  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BCDGKPT](?!${WORD})|[A-Z]{2}))` +
     `(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
     `(?:(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{2,5})s?|[B-DF-HJ-NP-TV-Z])(?!${LETTER}|[$'’])` +
     `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}` +

@@ -29,7 +29,7 @@ from atenta.tokenization.base_letters import strip_accents
 _OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
 _VOWELS = "aeiouáéíóúâêôãõàü"
 _NUCLEI = "aãeẽɛiĩoõɔuũəɪʊ"
-_FREQUENT = 20  # times that running text has a word, from which it is read by these rules though no list has it
+_FREQUENT = 10  # times that running text has a word, from which it is read by these rules though no list has it
 _ONSET = rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)"  # of the stressed syllable
 _IRREGULAR = "(?:f[ie]z|pud|quis|tiv|soub|pus|troux|houv|coub)"  # stems of the past of fazer, poder, querer …
 _ENDING = "(?:mente|inh[oa]s?|íssim[oa]s?)$"  # before these, vowels are as in the word that they are added to
@@ -46,6 +46,10 @@ _MISREAD = (
     (rf"{_IRREGULAR}(?:er(?:a[sm]?|em|es)?|esse[sm]?)$", _ONSET + "e(?= [ɾxs])", r"\1ɛ"),
     ("^ex[aeioáéíóâêô]", r"^((?:ˈ )?[eɛiẽ] (?:ˈ )?)(?:k s|ʃ|s) ", r"\1z "),
     ("tch", "t ʃ ʃ", "t ʃ"),
+    ("^(?:s|c[eiéêí])(?![ch])", r"^((?:ˈ )?)[ʃz](?= )", r"\1s"),
+    ("z$", "z$", "s"),
+    ("ões$", "(?:[oõ] )?[yỹ] s$", "õ ỹ s"),
+    ("", r"([ãẽĩõũ]) (?=\1 )", ""),
     ("[eéê][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
     ("[oóô][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
 )
@@ -178,8 +182,12 @@ def _frequent_words() -> frozenset[str]:
 
 
 def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phones:
-    if word.count("g") == len(re.findall("g[eéêií]", word)):
-        phones = tuple("ʒ" if each == "ɡ" else each for each in phones)
+    soft = ["ʒ" if each == "j" or after in "eéêií" else "ɡ" for each, after in re.findall("([gj])(?=(.))", word)]
+    places = [n for n, each in enumerate(phones) if each in "ɡʒ" and phones[max(0, n - 1)] != "d"]  # of d there is dʒ
+    if len(soft) == len(places):
+        phones = tuple(soft[places.index(n)] if n in places else each for n, each in enumerate(phones))
+    if re.search("ç|ss|sc[eiéêí]", word) and not re.search("[xz]|(?<!s)s(?!s|c[eiéêí])", word):
+        phones = tuple("s" if each == "z" else each for each in phones)
     if not re.search("tch|dj|t[hsxz]", word):
         phones = tuple(re.sub("(t|d) [ʃʒ](?= (?:ˈ )?[aãeẽɛoõɔuũəʊ])", r"\1", " ".join(phones)).split(" "))
     if word.endswith(("ens", "éns")) and phones[-2:] == ("ẽ", "s"):
@@ -191,14 +199,16 @@ def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phone
     for spelled, old, new in _MISREAD:
         if re.search(spelled, word):
             phones = (*re.sub(old, new, " ".join(phones)).split(" "),)
-    if STRESS in phones and not re.search(_ENDING, word) and "-" not in word:
+    if STRESS in phones and "-" not in word:
         stress = phones.index(STRESS)
-        phones = (*(_BEFORE_STRESS.get(each, each) for each in phones[:stress]), *phones[stress:])
+        closed = {each: new for each, new in _BEFORE_STRESS.items() if each in "əɪʊ" or not re.search(_ENDING, word)}
+        phones = (*(closed.get(each, each) for each in phones[:stress]), *phones[stress:])
     heard = [_attested(word, of_list) for of_list in heights]
     phones = _with_heard_u(word, phones, [*chain(*heard)])
     phones = _with_written_vowels(word, phones)
     in_brazil = [each.split(" ") for each in heard[0] if is_general_brazil(word, each)]
     phones = _with_heard_consonants(word, phones, in_brazil)
+    phones = _with_heard_vowels(phones, in_brazil)
     other = other_height(phones)
     if other is None:
         return phones
@@ -272,6 +282,16 @@ def _with_heard_consonants(word: str, phones: Phones, attested: Sequence[Sequenc
     return (*chain(*runs),)
 
 
+def _with_heard_vowels(phones: Phones, attested: Sequence[Sequence[str]]) -> Phones:
+    """Return phones with e for i and o for u before the stress, where all attested pronunciations have it."""
+    heard = [found for each in attested if len(found := _nuclei(each)) == len(_nuclei(phones))]
+    found, stress = [*phones], phones.index(STRESS) if STRESS in phones else 0
+    for number, place in enumerate(place for place, phone in enumerate(phones) if is_vowel(phone)):
+        if place < stress and heard and all(each[number] == {"i": "e", "u": "o"}.get(phones[place]) for each in heard):
+            found[place] = heard[0][number]
+    return (*found,)
+
+
 def _with_written_vowels(word: str, phones: Phones) -> Phones:
     """Return phones without nasal vowels that no letter makes nasal, and without o for e.
 
@@ -290,6 +310,9 @@ def _with_written_vowels(word: str, phones: Phones) -> Phones:
                 marks, base = [], "ɔ" if base == "o" and re.search("os(os|as?)$", word) else base
             if strip_accents(written) == "e" and base in "oɔʊu" and len(run) <= 1 + run.count(STRESS):
                 base = "e"
+            is_first = not any(map(is_vowel, run[:index]))
+            if base in "əɪʊ" and is_first and STRESS in chain(*runs[max(0, place - 1) : place], run[:index]):
+                base = strip_accents(written[0])
             run[index] = unicodedata.normalize("NFC", "".join([base, *marks]))
     return (*chain(*runs),)
 

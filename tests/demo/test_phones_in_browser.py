@@ -39,6 +39,7 @@ TEXTS = [
     "piñata über Søren жизнь 中文 😀 ½ a² ² ﬁ İstanbul ΑΣ ß",
     f"a {78 * 'a'} {75 * 'a'} {40 * 'a'}",
     "o_gosto gosto3 3gosto ٣ 12.345",
+    "letra z, plano s, P2P, copo d'água, Maria I, I Guerra Mundial, 👩\u200d👧",
     "guarda\u2011chuva so\u00adpa a\u0327gua \u0301 Straße",
 ]
 

@@ -113,6 +113,7 @@ def test_numbers_are_read_out(variant, sixteen):
         ("trata-se", "ˈtɾatəsɪ", "tɾatɐsɨ"),
         ("combinando-os", "kõbiˈnãdʊʊs", "kõbinɐ̃duuʃ"),
         ("vendê-la", "vẽˈdelə", "vẽdelɐ"),
+        ("d'água", "ˈdaɡwə", "daɡwɐ"),
     ],
 )
 def test_neither_a_pronoun_after_a_verb_nor_a_prefix_is_stressed(word, brazil, portugal):
@@ -141,6 +142,9 @@ def test_neither_a_pronoun_after_a_verb_nor_a_prefix_is_stressed(word, brazil, p
         *(("empresas", "ẽˈpɾezəs"), ("cresceu", "kɾeˈsew"), ("fizeram", "fiˈzɛɾãʊ̃"), ("exato", "eˈzatʊ")),
         *(("terra", "ˈtɛxə"), ("impresso", "ĩˈpɾɛsʊ"), ("regresso", "xeˈɡɾɛsʊ"), ("marrons", "maˈxõs")),
         ("site", "ˈsaytʃɪ"),
+        *(("linguagens", "lĩˈɡwaʒẽỹs"), ("garagem", "ɡaˈɾaʒẽỹ"), ("diligente", "dʒiliˈʒẽtʃɪ"), ("capaz", "kaˈpas")),
+        *(("servir", "seɣˈvix"), ("leões", "leˈõỹs"), ("caminhos", "kaˈmĩɲʊs"), ("percepção", "pexsepˈsãʊ̃")),
+        *(("dois", "ˈdoys"), ("sul", "ˈsuw"), ("tu", "ˈtu"), ("acontece", "akõˈtɛsɪ"), ("versão", "vexˈsãʊ̃")),
     ],
 )
 def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):

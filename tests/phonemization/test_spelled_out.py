@@ -54,9 +54,16 @@ from atenta.phonemization.spelled_out import spell_out
         ("No. 15, no km 42, 5 km", "número quinze, no quilômetro quarenta e dois, cinco quilômetros"),
         (
             "150 kWh, 2 t, 10 s, anos 80s",
-            "cento e cinquenta quilowatt-horas, duas toneladas, dez segundos, anos oitenta s",
+            "cento e cinquenta quilowatts-hora, duas toneladas, dez segundos, anos oitenta s",
         ),
         ("Pedro I, João VI", "Pedro primeiro, João sexto"),
+        ("Maria I e Pio X na II Guerra Mundial", "Maria primeira e Pio décimo na segunda Guerra Mundial"),
+        ("10 mg, 5 GHz, 3 dB", "dez miligramas, cinco gigahertz, três decibéis"),
+        ("1m80, a R$ 5,00/kg ou R$ 9/hora", "um metro e oitenta, a cinco reais por quilo ou nove reais por hora"),
+        ("$50, 5 £, R$ 3", "cinquenta dólares, cinco libras, três reais"),
+        ("1 ½ copo, 2½ horas", "um e meio copo, duas e meia horas"),
+        ("R$ 1,5 mi e 0,5 bi de pessoas", "um vírgula cinco milhão de reais e zero vírgula cinco bilhão de pessoas"),
+        ("letra z, plano s, psiu, P2P", "letra zê, plano ésse, psiu, pê dois pê"),
         ("ap. 12, CO2, H1N1", "apartamento doze, cê ó dois, agá um ene um"),
         ("5%-10%", "cinco por cento - dez por cento"),
         ("10 000,00 € e R$ 10 000", "dez mil euros e dez mil reais"),
@@ -144,6 +151,9 @@ def test_what_is_known_stays():
 def test_portugal_has_its_own_words():
     assert spell_out("US$ 3,50", "pt") == ("três dólares e cinquenta cêntimos", [])
     assert spell_out("16 km", "pt") == ("dezasseis quilómetros", [])
+    assert spell_out("2 bi de euros", "pt") == ("dois mil milhões de euros", [])
+    assert spell_out("912 345 678", "pt") == ("nove um dois três quatro cinco seis sete oito", [])
+    assert spell_out("1250-096 Lisboa", "pt") == ("um dois cinco zero zero nove seis Lisboa", [])
 
 
 def test_numbers_stay_without_num2words(without_num2words):
