@@ -1,5 +1,7 @@
 """The prose of files: all that people read, nothing that machines read, and each character in its place."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -79,6 +81,8 @@ def test_code_is_not(name):
             ["Um dois", "Tres"],
         ),
         ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
+        ("a.md", "um <Kbd a='b>c'>d **e** ![f](g) &atilde;</kbd> dois <code/> tres <var>quatro", ["um dois tres"]),
+        ("a.md", "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |", ["um dois", "b", "tres"]),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -150,6 +154,13 @@ def test_any_text_is_read_in_its_places(ending, pieces):
 def test_keys_of_front_matter_are_not_read(line_end, close):
     lines = ["---", "um: dois tres", "quatro: cinco", close, "", "# seis", ""]
     assert [" ".join(text.split()) for text in prose_of("a.md", line_end.join(lines))] == ["dois tres", "seis"]
+
+
+@pytest.mark.parametrize("opening", ["<![CDATA[", "<![if ", "<!-- ", "<p "])
+def test_marks_without_an_end_take_little_time(opening):
+    start = process_time()
+    find_prose("a.html", opening * 20_000)
+    assert process_time() - start < 5
 
 
 def test_names_of_code_are_told():
