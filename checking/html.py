@@ -9,7 +9,7 @@ from .blocks import NOWHERE, Piece, pieces_around
 
 LEFT_OUT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "tt", "var"}
 # Tags within a sentence; all others part blocks.
-_INLINE = frozenset(
+INLINE = frozenset(
     re.findall(
         r"\w+",
         "a abbr b bdi bdo big cite del dfn em font i img ins mark q s small span strike strong sub sup time u wbr",
@@ -91,7 +91,7 @@ class _Reader(HTMLParser):
     def _tag(self, tag: str) -> None:
         if tag == "br" or tag in LEFT_OUT - {"pre"}:
             self._pieces.append((" ", NOWHERE))
-        elif tag not in _INLINE:
+        elif tag not in INLINE:
             self.end_block()
 
     def _stand_in(self, text: str) -> None:

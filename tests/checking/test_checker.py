@@ -202,6 +202,14 @@ def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_pa
     assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.md": f"{BARE[:-1]}:\n{code}."}))
 
 
+def test_in_messages_words_beside_tags_are_read_but_no_code_in_tags_and_no_word_with_a_tag_inside(tmp_path):
+    less = "A <b>informacao</b> não chegou.<br>Nao use <code>nao {x} informacao</code>, não <i>n</i>ao e a sit<b>u</b>acao."
+    right = less.replace("<b>informacao", "<b>informação").replace("Nao", "Não")
+    files = {"a.po": f'msgid "x"\nmsgstr "{less}"\n', "a.json": f'{{"a": "{less}"}}', "a.txt": less}
+    write_findings(write_and_check(tmp_path, **files), Settings(tmp_path))
+    assert [(tmp_path / name).read_text(encoding="utf-8").count(right) for name in files] == [1, 1, 1]
+
+
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
     texts = {"a.txt": "Informacao nova: a Informacao e o Mexico nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}
