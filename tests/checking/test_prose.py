@@ -165,6 +165,9 @@ def test_marks_without_an_end_take_little_time(opening):
 
 def test_names_of_code_are_told():
     assert {"situacao", "x"} <= find_prose("a.py", "situacao = x").names
+    jsx = "let a: B<string> = (c) => c.d > e.f; <p g='h'>nao e, {i} nao <b>foi</b> {j} nao</p>"
+    assert {*"abcdefgij"} <= find_prose("a.tsx", jsx).names
+    assert not {"nao", "foi"} & find_prose("a.tsx", jsx).names
     assert find_prose("a.md", "situacao = x").names == set()
     assert find_prose("a.yaml", "situacao: a situacao\n").names == set()  # values may have the words of their keys
 
