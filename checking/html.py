@@ -16,6 +16,7 @@ INLINE = frozenset(
     )
 )
 _READ = {"alt", "aria-label", "placeholder", "title"}
+_READ_META = {"description", "title"}  # also `og:title`, `twitter:description`
 _ATTRIBUTE = re.compile(r"([^\s=>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[^\s>]+)")
 _ENTITY = re.compile(r"&(?:#[xX]?[0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);")
 
@@ -58,9 +59,12 @@ class _Reader(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         raw, place = self.get_starttag_text() or "", self._place()
+        read = _READ
+        if tag == "meta" and {(value or "").lower().rpartition(":")[2] for _, value in attrs} & _READ_META:
+            read = {"content"}
         for match in _ATTRIBUTE.finditer(raw):
             group = 3 if match[2] is None else 2
-            if match[1].lower() in _READ and match[group]:
+            if match[1].lower() in read and match[group]:
                 start = place + match.start(group)
                 self.blocks.append([*pieces_around(_ENTITY, match[group], start, html.unescape)])
         if tag in LEFT_OUT:

@@ -75,7 +75,7 @@ def _tokens(source: str, ending: str) -> Iterator[Token]:
     """Yield place, kind and text of each token. Lexers know line feeds only, and need one at the end."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
     tokens = _lexer(ending).get_tokens_unprocessed(text)
-    for start, kind, value in without_program_values(tokens) if ending in _DATA else tokens:
+    for start, kind, value in without_program_values(tokens, text) if ending in _DATA else tokens:
         yield start, kind, value[: len(source) - start]
 
 

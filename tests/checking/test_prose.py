@@ -58,6 +58,11 @@ def test_code_is_not(name):
         ("a.md", "# Um #\n\ndois\n===", ["Um", "dois"]),
         ("a.md", "![um ![dois](x)](y) tres", ["um dois tres"]),
         ("a.html", "<p>um<b>a</b> <br>dois<p title='t&ecirc;m x'>tres", ["têm x", "uma   dois", "tres"]),
+        (
+            "a.html",
+            "<meta name=Description content='um &eacute; x'><meta content='dois' property='og:title'/>",
+            ["um é x", "dois"],
+        ),
         ("a.json", r'{"um": "n\u00e3o \"sei\"", "dois": "tres"}', ['não "sei"']),
         ("a.yaml", "um: dois tres\nquatro: cinco\nseis: |\n  sete oito\n", ["dois tres ", "sete oito "]),
         ("a.py", "# um\n# dois\n\n# tres\nx = 'quatro'\ny = 'cinco' ' seis'\n", ["um dois ", "tres ", "cinco seis"]),
@@ -93,12 +98,14 @@ def test_blocks(name, source, expected):
 @pytest.mark.parametrize(
     ("name", "source"),
     [
+        ("a.html", "<meta name='viewport' content='um dois'><meta content='tres'><p content='quatro'>"),
         ("a.yaml", "run: cd um && dois tres\n"),
         ("a.yaml", "a:\n- run: |\n    cd um\n\n    dois tres\n"),
         ("a.yaml", "working-directory: >-\n  um dois\n'cmd': tres quatro\n"),
         ("a.yaml", "args:\n- um dois\n- 'tres quatro'\nfilePath: cinco seis\n"),
         ("a.yaml", "{command: [um dois, tres quatro]}\n"),
         ("a.json", '{"scripts": {"build": "cd um", "test": ["dois tres"]}, "args": ["um dois", "tres quatro"]}'),
+        ("a.yaml", "run: Um dois\ncmd: um dois.\nexec: Um dois.exe\nshell: Um -x dois.\nargs: [Um dois, Tres=quatro cinco.]"),
         ("a.toml", "cmd = 'um dois'\nargs = ['um dois', 'tres quatro']\n"),
         ("a.jsx", 'a = <b className="um dois" id="um dois" key={"um dois"} htmlFor={`um dois`}></b>'),
         ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),
@@ -161,6 +168,12 @@ def test_marks_without_an_end_take_little_time(opening):
     start = process_time()
     find_prose("a.html", opening * 20_000)
     assert process_time() - start < 5
+
+
+@pytest.mark.parametrize("value", ["'Um, dois tres-lhe.'", '"Um, dois tres-lhe."', "Um, dois tres-lhe."])
+def test_a_sentence_is_no_command_whatever_its_key(value):
+    texts = prose_of("a.yaml", f"run: cd um\nfile: {value}\nkey: d e\n")
+    assert [text.strip() for text in texts] == ["Um, dois tres-lhe."]
 
 
 def test_names_of_code_are_told():
