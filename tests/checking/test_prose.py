@@ -85,6 +85,11 @@ def test_code_is_not(name):
             ".. image:: a\n   :width: 3\n   :alt: Um dois\n\n.. toctree::\n   :caption: Tres\n\n   a",
             ["Um dois", "Tres"],
         ),
+        (
+            "a.rst",
+            "Um :ref:`dois tres <a>` e `quatro <http://b>`_, :func:`c d <e>`.\n\n.. toctree::\n\n   `f g <h>`_\n",
+            ["Um :ref: dois tres e quatro , :func:`c d <e>`."],
+        ),
         ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
         ("a.md", "um <Kbd a='b>c'>d **e** ![f](g) &atilde;</kbd> dois <code/> tres <var>quatro", ["um dois tres"]),
         ("a.md", "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |", ["um dois", "b", "tres"]),

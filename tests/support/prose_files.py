@@ -67,7 +67,7 @@ def _structured(sentences):
     return "\n\n".join(
         f"{each}\n\n.. note:: {each}\n\n.. code-block:: python\n\n   {CODE} = 'nao e'\n\n"
         f".. toctree::\n   :{CODE}:\n\n   {CODE}\n\n.. image:: {CODE}.png\n\nVeja ``{CODE} nao`` e "
-        f":ref:`nao {CODE} <{CODE}>`"
+        f":class:`nao {CODE} <{CODE}>`"
         for each in (each.replace("`", "").replace("*", "").strip() for each in sentences)
     )
 
