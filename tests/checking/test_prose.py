@@ -92,7 +92,11 @@ def test_code_is_not(name):
         ),
         ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
         ("a.md", "um <Kbd a='b>c'>d **e** ![f](g) &atilde;</kbd> dois <code/> tres <var>quatro", ["um dois tres"]),
-        ("a.md", "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |", ["um dois", "b", "tres"]),
+        (
+            "a.md",
+            "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |",
+            ["um dois", "b", "tres"],
+        ),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -110,7 +114,10 @@ def test_blocks(name, source, expected):
         ("a.yaml", "args:\n- um dois\n- 'tres quatro'\nfilePath: cinco seis\n"),
         ("a.yaml", "{command: [um dois, tres quatro]}\n"),
         ("a.json", '{"scripts": {"build": "cd um", "test": ["dois tres"]}, "args": ["um dois", "tres quatro"]}'),
-        ("a.yaml", "run: Um dois\ncmd: um dois.\nexec: Um dois.exe\nshell: Um -x dois.\nargs: [Um dois, Tres=quatro cinco.]"),
+        (
+            "a.yaml",
+            "run: Um dois\ncmd: um dois.\nexec: Um dois.exe\nshell: Um -x dois.\nargs: [Um dois, Tres=quatro cinco.]",
+        ),
         ("a.toml", "cmd = 'um dois'\nargs = ['um dois', 'tres quatro']\n"),
         ("a.jsx", 'a = <b className="um dois" id="um dois" key={"um dois"} htmlFor={`um dois`}></b>'),
         ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),

@@ -47,7 +47,7 @@ def _markdown(sentences):
     for number, each in enumerate(sentences):
         blocks += [
             f'> - **{each}** `{CODE}` [{each}]({CODE}.md "{CODE}")',
-            f"| {each.replace('|', '')} | `{CODE}` |\n| --- | --- |\n| ![{each}]({CODE}.png) | <kbd>{CODE} nao</kbd> |",
+            f"| {each.replace('|', '')} | `{CODE}` |\n| --- | --- |\n| ![{each}]({CODE}.png) | <kbd>{CODE}</kbd> |",
             f"```python\n{CODE} = 'nao e {CODE}'\n```\n\n    {CODE} nao e\n",
             f'<p class="{CODE}" title="x">{each} <code>{CODE} nao</code></p>',
             f"[{number}]: http://exemplo.com/{CODE}",
