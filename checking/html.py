@@ -48,7 +48,7 @@ class _Reader(HTMLParser):
         """Return the end of a tag, or -1; HTMLParser takes the square of the time if no tag of many has an end."""
         return -1 if self._end(">", i) == -1 else super().parse_starttag(i)
 
-    def parse_comment(self, i: int, report: int = 1) -> int:
+    def parse_comment(self, i: int, report: bool = True) -> int:
         """Return the end of a comment, or -1, as quickly."""
         return -1 if self._end(">", i) == -1 else super().parse_comment(i, report)
 
