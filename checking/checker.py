@@ -30,7 +30,7 @@ class CheckedFiles(NamedTuple):
     Attributes:
         findings: for each file with findings, these in the order of its text.
         keys: for each of these files, the key of the content that was checked.
-        not_read: for each file of a known type that was not checked, why.
+        not_read: for each file of a known type, and each repository inside of another, that was not checked, why.
         number: of files that were checked.
         other_types: number of files that are of no known type.
         paths: all files that were asked for.
@@ -54,11 +54,12 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
     Args:
         processes: number of processes; by default as many as are worth their start, at most one for each core.
     """
-    known = [path for path in paths if ending_of(path.name) in ENDINGS]
+    not_read = {path: "a repository of its own: check it by itself" for path in paths if path.is_dir()}
+    known = [path for path in paths if path not in not_read and ending_of(path.name) in ENDINGS]
+    other_types = len(paths) - len(known) - len(not_read)
     saved = Cache(settings.root if settings.is_project else None)
     found: dict[Path, FileFindings] = {}
     keys: dict[Path, str] = {}
-    not_read: dict[Path, str] = {}
     failed: list[Path] = []
     to_read: list[tuple[Path, int]] = []
     for path in known:
@@ -95,7 +96,7 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
         if counted:
             findings[path] = counted
     keys = {path: keys[path] for path in findings}
-    return CheckedFiles(findings, keys, not_read, len(found), len(paths) - len(known), paths, undecided, failed)
+    return CheckedFiles(findings, keys, not_read, len(found), other_types, paths, undecided, failed)
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:

@@ -14,16 +14,19 @@ from ..restoration.spans import VARIANTS, protected_spans
 from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
 from .blocks import NOWHERE, Block, line_starts, mark_spans
+from .html import INLINE, LEFT_OUT
 from .language import portuguese_blocks
 from .prose import Prose
 
 _READ_AT_ONCE = 300_000  # characters
-# What is written for machines in prose: placeholders, tags, formulas and short names of emoji.
+# What is written for machines in prose: code in tags, placeholders, tags, formulas and short names of emoji.
 _FOR_MACHINES = re.compile(
+    rf"(?i:<({'|'.join(sorted(LEFT_OUT))})(?:\s[^<>]*)?>(?:[^<]++|<(?!/?\1\b))*+</\1\s*>)|"
     r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<[^<>]{,200}>|"
     r"\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)|(?<![\w:]):[\w+-]{1,50}:(?![\w:])"
 )
 _IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|^--|[a-z][A-Z]")
+_TAG = re.compile(r"</?(\w+)[^<>]*>")
 _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
 _LONGEST = 200  # characters
 _PORTUGAL = VARIANTS["pt"]
@@ -209,10 +212,17 @@ def _words(
 def _is_code(text: str, start: int, end: int) -> bool:
     """Return whether a word is part of a path, an option, an identifier or a number."""
     first, last = max(0, start - _LONGEST), end + _LONGEST
-    before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
+    before, after = _without_tags(text[first:start]).split(" ")[-1], _without_tags(text[end:last]).split(" ")[0]
+    if before[-1:].isalnum() or after[:1].isalnum():  # a tag is inside of the word
+        return True
     is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
     whole = before + text[start:end] + after
     return is_long or "()" in whole or bool(_IN_CODE.search(whole.strip(_AROUND)))
+
+
+def _without_tags(text: str) -> str:
+    """Return a text with a space for each run of white space and each tag that is not one within a sentence."""
+    return re.sub(r"\s", " ", _TAG.sub(lambda tag: "" if tag[1].lower() in INLINE else " ", text))
 
 
 def _is_parted(places: list[int]) -> bool:

@@ -7,11 +7,11 @@ from functools import cache, partial
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline, entity, image, text
+from markdown_it.rules_inline import StateInline, entity, html_inline, image, text
 from markdown_it.token import Token
 
 from .blocks import LINE_END, NOWHERE, Piece, line_starts
-from .html import html_pieces
+from .html import LEFT_OUT, html_pieces
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
 _FORMULAS = {"$$": "$$", r"\[": r"\]"}
@@ -19,6 +19,7 @@ _LONGEST = 100  # lines of a formula
 _LEFT_ALONE = re.compile(  # formulas, and pages of wikis
     r"\$\$.{1,500}?\$\$|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]|\[\[[^\[\]\n]{1,200}\]\](?![(\[])", re.DOTALL
 )
+_TAG = re.compile(rf"<(/?)(?:{'|'.join(sorted(LEFT_OUT))})(?:\s.*)?(?<!/)>", re.IGNORECASE | re.DOTALL)
 _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
 
 
@@ -57,6 +58,7 @@ def _parser() -> MarkdownIt:
     parser.inline.ruler.at("text", partial(_record, text))
     parser.inline.ruler.at("entity", partial(_record, entity))
     parser.inline.ruler.at("image", _enter_image)
+    parser.inline.ruler.at("html_inline", _pass_tag)
     return parser
 
 
@@ -88,7 +90,7 @@ def _skip_left_alone(state: StateInline, silent: bool) -> bool:
 def _record(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
     start = state.pos
     found = rule(state, silent)
-    if found and not silent:
+    if found and not silent and not state.env["open"]:
         shift = state.env["shift"]
         stand_in = html.unescape(state.src[start : state.pos]) if rule is entity else None
         state.env["spans"].append((start + shift, state.pos + shift, stand_in))
@@ -103,6 +105,15 @@ def _enter_image(state: StateInline, silent: bool) -> bool:
         return image(state, silent)
     finally:
         state.env["shift"] = outside
+
+
+def _pass_tag(state: StateInline, silent: bool) -> bool:
+    """Parse a tag; what is between `<code>` or its like and its end, or that of the block, is not recorded."""
+    start = state.pos
+    found = html_inline(state, silent)
+    if found and not silent and (tag := _TAG.fullmatch(state.src, start, state.pos)):
+        state.env["open"] = max(0, state.env["open"] + (-1 if tag[1] else 1))
+    return found
 
 
 def _line_places(token: Token, source: str, starts: list[int], cursors: dict[int, int]) -> list[tuple[int, int]]:
@@ -124,7 +135,7 @@ def _line_places(token: Token, source: str, starts: list[int], cursors: dict[int
 def _inline_pieces(
     parser: MarkdownIt, content: str, lines: list[tuple[int, int]], references: dict
 ) -> Iterator[Piece]:
-    environment = {**references, "spans": [], "shift": 0}
+    environment = {**references, "spans": [], "shift": 0, "open": 0}
     parser.inline.parse(content, parser, environment, [])
     last, line = 0, 0
     for start, end, entity_text in environment["spans"]:

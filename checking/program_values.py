@@ -31,6 +31,8 @@ _MODULES = ("subprocess.", "os.path.")
 _HOLDER = re.compile(
     r"([\w$.-]+)(?:[\"']?:[ \t]*|[ \t]*=\s*|[ \t]*(\()\s*)(?:[\[{(][^\[\]{}():=]*)?\w{0,2}\Z"  # `f` of an f-string
 )
+# A message under such a name, after its colon: words from a capital to the sign that ends the sentence, and no others.
+_SENTENCE = re.compile(r":?[ \t]*[\"']?[A-ZÀ-Ý]\w*(?:[,;:]? \w[\w-]*)+[.!?…](?=[\"']|[ \t]*$)", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
 _SUBSCRIPT_END = re.compile(r"\s*[\],]")
 _LONGEST = 200  # characters
@@ -49,10 +51,11 @@ def is_for_programs(source: str, start: int, end: int) -> bool:
     return _bare(holder[1]) in _HOLDERS
 
 
-def without_program_values(tokens: Iterable[Token]) -> Iterator[Token]:
+def without_program_values(tokens: Iterable[Token], source: str) -> Iterator[Token]:
     """Yield the tokens of YAML or JSON; values of keys that hold commands or paths are strings no more.
 
-    Keys inside such a value decide for themselves, except those of `scripts`, which are names of commands.
+    Keys inside such a value decide for themselves, except those of `scripts`, which are names of commands. A sentence
+    is no command, though a key such as `file` may hold it.
     """
     depth = line_start = 0  # braces and brackets that are open; where the line begins
     holder: tuple[int, int] | None = None  # depth and column of the key whose value is left out
@@ -63,7 +66,8 @@ def without_program_values(tokens: Iterable[Token]) -> Iterator[Token]:
         is_key = kind in Name.Tag or (kind in Punctuation and value == ":" and text)
         if is_key and not (holds_keys and holder and level > holder):
             name = _bare(value if kind in Name.Tag else text)
-            holder = level if name in _HOLDERS else None
+            is_sentence = _SENTENCE.match(source, start + len(value))
+            holder = level if name in _HOLDERS and not is_sentence else None
             holds_keys = name == "scripts"
         elif kind in Punctuation:
             depth += sum(map(value.count, "[{")) - sum(map(value.count, "]}"))

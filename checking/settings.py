@@ -107,7 +107,8 @@ def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
     """Return the files that are given or are in given folders, once each, without those that the settings exclude.
 
     Of a repository, they are those that git does not ignore; elsewhere, those whose names and folders do not begin
-    with a full stop. Links in folders are not followed: what they lead to in the tree is there itself.
+    with a full stop. A repository inside of another is returned as a folder. Links in folders are not followed: what
+    they lead to in the tree is there itself.
 
     Raises:
         FileNotFoundError: If there is no such file or folder.
@@ -117,7 +118,8 @@ def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
     for path in paths:
         if path.is_dir():
             inside = (path / each for each in _list_folder(path))
-            listed = [each for each in inside if each.is_file() and not _through_link(each, path)]
+            there = (each for each in inside if each.is_file() or (each / ".git").exists())
+            listed = [each for each in there if not _through_link(each, path)]
         elif path.is_file():
             listed = [path]
         else:

@@ -33,6 +33,8 @@ _PARAMETER = re.compile(
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
+# What is between tags and braces in JSX: `<p>Bom dia, {nome}!</p>`, without signs that code has and prose seldom has.
+_JSX_TEXT = re.compile(r"(?<![=-])>[^<>{}=;()]*(?=\{|<[/\w])|\}[^<>{}=;()]*(?=<[/\w])")
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 
@@ -58,7 +60,9 @@ def message_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
 
 
 def names_of(source: str, ending: str) -> frozenset[str]:
-    """Return the identifiers of a file of code."""
+    """Return the identifiers of a file of code. Words between the tags of JSX are none."""
+    if ending in (".jsx", ".tsx"):
+        source = _JSX_TEXT.sub("> ", source)
     return frozenset(value for _, kind, value in _tokens(source, ending) if kind in Name)
 
 
@@ -71,7 +75,7 @@ def _tokens(source: str, ending: str) -> Iterator[Token]:
     """Yield place, kind and text of each token. Lexers know line feeds only, and need one at the end."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
     tokens = _lexer(ending).get_tokens_unprocessed(text)
-    for start, kind, value in without_program_values(tokens) if ending in _DATA else tokens:
+    for start, kind, value in without_program_values(tokens, text) if ending in _DATA else tokens:
         yield start, kind, value[: len(source) - start]
 
 

@@ -30,6 +30,9 @@ _DIRECTIVE = re.compile(
 )
 _OPTION = re.compile(r"^[ \t]*:[\w-]+:.*", re.MULTILINE)
 _READ_OPTION = re.compile(r"[ \t]*:(?:alt|caption):[ \t]+(.*)")
+# A link with a text: `um dois <alvo>` after one of these roles, or the beginning of `um dois <http://alvo>`_.
+_TITLED = {":any:", ":doc:", ":download:", ":numref:", ":ref:", ":term:"}
+_TITLE = re.compile(r"`([^`<>\n]+ )(?:<[^`<>\n]+>`)?")
 _EXAMPLE = re.compile(r"^[ \t]*>>> .*\n(?:[ \t]*\S.*\n)*", re.MULTILINE)  # of a session, with what it prints
 
 
@@ -54,7 +57,11 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
                 else:
                     pieces.append((part.group(), at))
         elif kind in (Name.Attribute, Name.Variable) or (kind in String and "\n" not in value):
-            pieces.append((value, NOWHERE))  # roles and code between words are their context
+            title = _TITLE.fullmatch(value)
+            if title and not left_out[start] and (kind in String or (pieces and pieces[-1][0] in _TITLED)):
+                pieces += [(" ", NOWHERE), (title[1], start + 1)]
+            elif kind not in String.Interpol and value.strip("_") != "`":  # targets, and ends of links
+                pieces.append((value, NOWHERE))  # roles and code between words are their context
         else:
             yield pieces
             pieces = []

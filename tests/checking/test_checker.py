@@ -202,6 +202,14 @@ def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_pa
     assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.md": f"{BARE[:-1]}:\n{code}."}))
 
 
+def test_in_messages_words_beside_tags_are_read_but_no_code_in_tags_and_no_word_with_a_tag_inside(tmp_path):
+    less = "A <b>informacao</b> não chegou.<br>Nao use <code>nao {x} informacao</code>, <i>n</i>ao e sit<b>u</b>acao."
+    right = less.replace("<b>informacao", "<b>informação").replace("Nao", "Não")
+    files = {"a.po": f'msgid "x"\nmsgstr "{less}"\n', "a.json": f'{{"a": "{less}"}}', "a.txt": less}
+    write_findings(write_and_check(tmp_path, **files), Settings(tmp_path))
+    assert [(tmp_path / name).read_text(encoding="utf-8").count(right) for name in files] == [1, 1, 1]
+
+
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
     texts = {"a.txt": "Informacao nova: a Informacao e o Mexico nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}
@@ -264,10 +272,12 @@ def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_bytes(b"nao\0")
     (tmp_path / "b.txt").write_bytes(b"nao " * 10)
     (tmp_path / "c.png").write_bytes(b"nao")
+    (tmp_path / "d.md").mkdir()
     checked = check_files(sorted(tmp_path.iterdir()), Settings(tmp_path))
     assert {path.name: reason.split(",")[0] for path, reason in checked.not_read.items()} == {
         "a.txt": "binary",
         "b.txt": "0 MB",
+        "d.md": "a repository of its own: check it by itself",
     }
     assert (checked.number, checked.other_types, checked.findings) == (0, 1, {})
 

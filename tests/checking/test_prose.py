@@ -1,5 +1,7 @@
 """The prose of files: all that people read, nothing that machines read, and each character in its place."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +58,11 @@ def test_code_is_not(name):
         ("a.md", "# Um #\n\ndois\n===", ["Um", "dois"]),
         ("a.md", "![um ![dois](x)](y) tres", ["um dois tres"]),
         ("a.html", "<p>um<b>a</b> <br>dois<p title='t&ecirc;m x'>tres", ["têm x", "uma   dois", "tres"]),
+        (
+            "a.html",
+            "<meta name=Description content='um &eacute; x'><meta content='dois' property='og:title'/>",
+            ["um é x", "dois"],
+        ),
         ("a.json", r'{"um": "n\u00e3o \"sei\"", "dois": "tres"}', ['não "sei"']),
         ("a.yaml", "um: dois tres\nquatro: cinco\nseis: |\n  sete oito\n", ["dois tres ", "sete oito "]),
         ("a.py", "# um\n# dois\n\n# tres\nx = 'quatro'\ny = 'cinco' ' seis'\n", ["um dois ", "tres ", "cinco seis"]),
@@ -78,7 +85,18 @@ def test_code_is_not(name):
             ".. image:: a\n   :width: 3\n   :alt: Um dois\n\n.. toctree::\n   :caption: Tres\n\n   a",
             ["Um dois", "Tres"],
         ),
+        (
+            "a.rst",
+            "Um :ref:`dois tres <a>` e `quatro <http://b>`_, :func:`c d <e>`.\n\n.. toctree::\n\n   `f g <h>`_\n",
+            ["Um :ref: dois tres e quatro , :func:`c d <e>`."],
+        ),
         ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
+        ("a.md", "um <Kbd a='b>c'>d **e** ![f](g) &atilde;</kbd> dois <code/> tres <var>quatro", ["um dois tres"]),
+        (
+            "a.md",
+            "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |",
+            ["um dois", "b", "tres"],
+        ),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -89,12 +107,17 @@ def test_blocks(name, source, expected):
 @pytest.mark.parametrize(
     ("name", "source"),
     [
+        ("a.html", "<meta name='viewport' content='um dois'><meta content='tres'><p content='quatro'>"),
         ("a.yaml", "run: cd um && dois tres\n"),
         ("a.yaml", "a:\n- run: |\n    cd um\n\n    dois tres\n"),
         ("a.yaml", "working-directory: >-\n  um dois\n'cmd': tres quatro\n"),
         ("a.yaml", "args:\n- um dois\n- 'tres quatro'\nfilePath: cinco seis\n"),
         ("a.yaml", "{command: [um dois, tres quatro]}\n"),
         ("a.json", '{"scripts": {"build": "cd um", "test": ["dois tres"]}, "args": ["um dois", "tres quatro"]}'),
+        (
+            "a.yaml",
+            "run: Um dois\ncmd: um dois.\nexec: Um dois.exe\nshell: Um -x dois.\nargs: [Um dois, Tres=quatro cinco.]",
+        ),
         ("a.toml", "cmd = 'um dois'\nargs = ['um dois', 'tres quatro']\n"),
         ("a.jsx", 'a = <b className="um dois" id="um dois" key={"um dois"} htmlFor={`um dois`}></b>'),
         ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),
@@ -152,8 +175,24 @@ def test_keys_of_front_matter_are_not_read(line_end, close):
     assert [" ".join(text.split()) for text in prose_of("a.md", line_end.join(lines))] == ["dois tres", "seis"]
 
 
+@pytest.mark.parametrize("opening", ["<![CDATA[", "<![if ", "<!-- ", "<p "])
+def test_marks_without_an_end_take_little_time(opening):
+    start = process_time()
+    find_prose("a.html", opening * 20_000)
+    assert process_time() - start < 5
+
+
+@pytest.mark.parametrize("value", ["'Um, dois tres-lhe.'", '"Um, dois tres-lhe."', "Um, dois tres-lhe."])
+def test_a_sentence_is_no_command_whatever_its_key(value):
+    texts = prose_of("a.yaml", f"run: cd um\nfile: {value}\nkey: d e\n")
+    assert [text.strip() for text in texts] == ["Um, dois tres-lhe."]
+
+
 def test_names_of_code_are_told():
     assert {"situacao", "x"} <= find_prose("a.py", "situacao = x").names
+    jsx = "let a: B<string> = (c) => c.d > e.f; <p g='h'>nao e, {i} nao <b>foi</b> {j} nao</p>"
+    assert {*"abcdefgij"} <= find_prose("a.tsx", jsx).names
+    assert not {"nao", "foi"} & find_prose("a.tsx", jsx).names
     assert find_prose("a.md", "situacao = x").names == set()
     assert find_prose("a.yaml", "situacao: a situacao\n").names == set()  # values may have the words of their keys
 

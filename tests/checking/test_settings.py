@@ -91,3 +91,17 @@ def test_what_git_ignores_is_not_listed(tmp_path, monkeypatch):
     assert names(tmp_path / "c") == ["d.md"]
     (tmp_path / "ação.md").unlink()
     assert "ação.md" not in names(tmp_path)
+
+
+def test_a_repository_inside_of_another_is_listed_as_a_folder(tmp_path):
+    write(tmp_path, **{"a.md": "", "b/c.md": ""})
+    inside = tmp_path / "b"
+    for folder in (tmp_path, inside):
+        subprocess.run(["git", "init", "-q", folder], check=True)
+    author = ["-c", "user.name=a", "-c", "user.email=a"]
+    subprocess.run(["git", "-C", inside, *author, "commit", "-q", "--allow-empty", "-m", "a"], check=True)
+    assert names(tmp_path) == ["a.md", "b"]
+    assert names(tmp_path, Settings(tmp_path, exclude=("b",))) == ["a.md"]
+    assert names(inside) == ["c.md"]
+    subprocess.run(["git", "-C", tmp_path, *author, "add", "b"], check=True, capture_output=True)  # like a submodule
+    assert names(tmp_path) == ["a.md", "b"]

@@ -47,7 +47,7 @@ def _markdown(sentences):
     for number, each in enumerate(sentences):
         blocks += [
             f'> - **{each}** `{CODE}` [{each}]({CODE}.md "{CODE}")',
-            f"| {each.replace('|', '')} | `{CODE}` |\n| --- | --- |\n| ![{each}]({CODE}.png) | x |",
+            f"| {each.replace('|', '')} | `{CODE}` |\n| --- | --- |\n| ![{each}]({CODE}.png) | <kbd>{CODE}</kbd> |",
             f"```python\n{CODE} = 'nao e {CODE}'\n```\n\n    {CODE} nao e\n",
             f'<p class="{CODE}" title="x">{each} <code>{CODE} nao</code></p>',
             f"[{number}]: http://exemplo.com/{CODE}",
@@ -67,7 +67,7 @@ def _structured(sentences):
     return "\n\n".join(
         f"{each}\n\n.. note:: {each}\n\n.. code-block:: python\n\n   {CODE} = 'nao e'\n\n"
         f".. toctree::\n   :{CODE}:\n\n   {CODE}\n\n.. image:: {CODE}.png\n\nVeja ``{CODE} nao`` e "
-        f":ref:`nao {CODE} <{CODE}>`"
+        f":class:`nao {CODE} <{CODE}>`"
         for each in (each.replace("`", "").replace("*", "").strip() for each in sentences)
     )
 
