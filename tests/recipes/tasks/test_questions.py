@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.questions import answers_from_logits, check_question, encode_questions
+from atenta.recipes.tasks.questions import answers_from_logits, check_question, count_lost_answers, encode_questions
 
 TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
 CONTEXT = "A banca é presidida por um professor, e a banca decide."  # `banca` at 2 and 42, `professor` at 27
@@ -110,6 +110,16 @@ def test_windows():
     assert windows[1]["offset_mapping"] == [(0, 0)] * 4 + [(at, at + 1) for at in range(6, 16)] + [(0, 0)]
     assert windows[1]["token_type_ids"] == [0] * 4 + [1] * 11
     assert {window["example_id"] for window in windows} == {"1"}
+
+
+def test_answers_that_are_lost_are_counted():
+    context = "".join(map(chr, range(ord("a"), ord("z") + 1)))
+    spans = {"1": (8, 11), "2": (0, 10), "3": (1, 12), "4": (5, 11)}  # 3 and 4 go over the end of the first window
+    rows = [row_of(context, *span, question="q?", id_=id_) for id_, span in spans.items()]
+    windows = windows_of(rows, max_length=15, stride=4)
+    assert count_lost_answers(windows, 10) == (2, 0)
+    assert count_lost_answers(windows, 9) == (2, 1)
+    assert count_lost_answers(windows_of(rows, max_length=40, stride=4), 10) == (0, 1)
 
 
 def test_question_without_an_answer():
