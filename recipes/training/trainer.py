@@ -218,7 +218,7 @@ class RecipeTrainer(Trainer):
 
     @cached_property
     def _batches(self) -> BucketBatchSampler:
-        """The batches of this process, of which none is over the budget."""
+        """The batches of this process, within the budget."""
         lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
 
         def text_of(index: int) -> str:
