@@ -50,7 +50,7 @@ class DecodingArguments:
         int | None,
         FROM_1,
         Mark.AFTER_TRAINING,
-        "validation rows decoded at each evaluation during training, spread over their file; None: all",
+        "validation rows of each evaluation during training, for its loss too, spread over their file; None: all",
     ] = None
 
     def __post_init__(self) -> None:

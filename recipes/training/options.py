@@ -57,10 +57,7 @@ _OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "conv_kernel_size", "t
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
-    str | None,
-    NOT_BLANK,
-    Mark.INCIDENTAL,
-    "title of the model card; None: the name of the repository or of output_dir",
+    str | None, NOT_BLANK, Mark.INCIDENTAL, "title of the model card; None: name of the repository or of output_dir"
 ]
 CountryOption = Annotated[
     str | None,
@@ -104,7 +101,10 @@ class ModelArguments:
     tie_word_embeddings: Annotated[bool, Mark.FIXED, "one matrix for embeddings and output layer"] = False
     initializer_range: Annotated[float, ABOVE_0, "standard deviation of the initial weights"] = 0.02
     max_length: Annotated[
-        int, FROM_2, "maximum length of a text in tokens, special tokens included; longer rows are an error"
+        int,
+        FROM_2,
+        "maximum length of an input in tokens, special tokens included; longer rows are an error, unless the recipe "
+        "cuts texts into several inputs or, for embeddings, reads their beginnings",
     ] = 1024
     lora_rank: Annotated[
         int | None,
