@@ -12,8 +12,8 @@ def check(answer: Any, digest: str) -> None:
     """Print whether an answer is right.
 
     Args:
-        answer: A number, a text, or a list or tensor of them; `...` if there is none yet. Case, spaces around a text
-            and digits after the third significant one do not count.
+        answer: A number, a text, or a list or tensor of them; `...` if there is none yet. Case and spaces around a
+            text do not count, and numbers that are not whole are rounded to three significant digits.
         digest: What `answer_digest` returned for the right answer.
     """
     if answer is ...:

@@ -23,7 +23,13 @@ from transformers import DataCollatorWithPadding, EvalPrediction
 from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
-from atenta.recipes.tasks.questions import QUESTIONS, QuestionTask, answers_from_logits, encode_questions
+from atenta.recipes.tasks.questions import (
+    QUESTIONS,
+    QuestionTask,
+    answers_from_logits,
+    count_lost_answers,
+    encode_questions,
+)
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
 from atenta.recipes.training.parsing import parse_arguments
@@ -64,6 +70,17 @@ def main() -> None:
     report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)
+    if training.process_index == 0:
+        for name, of_split in windows.items():
+            if data.streaming and name == "train":  # encoded while it is trained on
+                continue
+            positions = of_split.select_columns(["example_id", "start_positions", "end_positions"])
+            outside, longer = count_lost_answers(positions, data.max_answer_length)
+            print(
+                f"{name}: answers that no window holds, read as no answer: {outside:,} (--stride {data.stride}); that "
+                f"are too long to be found: {longer:,} (--max_answer_length {data.max_answer_length})",
+                flush=True,
+            )
 
     def read_answers(evaluated: EvalPrediction, split: str) -> list[str]:
         start_logits, end_logits = evaluated.predictions

@@ -18,6 +18,7 @@ import math
 import shlex
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from atenta.recipes import seq2seq
@@ -62,10 +63,14 @@ def describe_pairs(paths: Sequence[str]) -> tuple[int, str, str]:
         ValueError: If a file has no pairs, or they cannot be read.
         OSError: If a file cannot be read.
     """
-    rows = [record[1] for path in paths for record in PAIRS.read(path) if not isinstance(record, BadRow)]
-    single = sum(len(str(fields.get("source")).split()) <= 1 for fields in rows)
+    records = [record for path in paths for record in PAIRS.read(path) if not isinstance(record, BadRow)]
+    rows = []
+    for _, fields in records:
+        with suppress(ValueError):  # of a bad row
+            rows.append(PAIRS.check(fields))
+    single = sum(len(row["source"].split()) == 1 for row in rows)
     kind, config = ("words", "words.yaml") if single >= _SINGLE_WORDS * len(rows) else ("sentences", "sentences.yaml")
-    tagged = " with feature tags" if any(fields.get("tags") for fields in rows) else ""
+    tagged = " with feature tags" if any(row["tags"] for row in rows) else ""
     return len(rows), f"{kind}{tagged}", config
 
 

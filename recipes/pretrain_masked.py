@@ -70,12 +70,14 @@ def main() -> None:
     report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
-    for split, of_split in pairs.items():
-        if not data.streaming and not len(of_split):
+    for split, of_split in {} if data.streaming else pairs.items():
+        if 0 not in of_split["next_sentence_label"]:
             raise SystemExit(
-                f"{split}: found no document of two segments, each of half of --max_length {sizes.max_length}, and "
-                "three segments in all: use longer documents, or lower --max_length."
+                f"{split}: found no document of two segments, each of half of --max_length {sizes.max_length}: use "
+                "longer documents, or lower --max_length."
             )
+        if training.process_index == 0 and (unread := sum(of_split["unread"])):
+            print(f"{split}: segments in no pair, each the last of its document: {unread:,}", flush=True)
     shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
     training.label_names = ["labels", "next_sentence_label"]  # of words there are labels only with --num_words

@@ -22,7 +22,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.reading.file_formats import read_table
-from atenta.recipes.reading.records import BadRow, Record, expect_text
+from atenta.recipes.reading.records import BadRow, Record, expect_texts
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.tasks.documents import read_documents
@@ -135,10 +135,14 @@ def read_queries(path: str | Path, passages: Dataset) -> list[LabelledQuery]:
             named[name].add(index)
     answers: dict[str, set[int]] = {}
     for place, fields in _raise_bad_rows(read_table(path, columns=["query", "passage"])):
-        if fields["passage"] not in named:
+        try:
+            query, passage = expect_texts(fields, ["query", "passage"]).values()
+        except ValueError as error:
+            raise BadRow(place, str(error)) from None
+        if passage not in named:
             expected = f"a file, such as {passages[0]['file']}, or a passage, such as {passages[0]['id']}"
-            raise BadRow(place, f"found {fields['passage']!r}; expected {expected}")
-        answers.setdefault(expect_text(fields["query"], "query"), set()).update(named[fields["passage"]])
+            raise BadRow(place, f"found {passage!r}; expected {expected}")
+        answers.setdefault(query, set()).update(named[passage])
     return _labelled(answers)
 
 

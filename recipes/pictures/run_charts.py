@@ -118,10 +118,11 @@ def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], titl
     figure = Figure(figsize=(5, 6), layout="constrained")
     upper, lower = figure.subplots(2, height_ratios=(3, 1), sharex=True)
     upper.plot([0, 1], [0, 1], "k:", label=say("Perfectly calibrated"))
-    CalibrationDisplay.from_predictions(
+    drawn = CalibrationDisplay.from_predictions(
         np.asarray(is_right)[enough], np.asarray(confidence)[enough], n_bins=20, ax=upper, name=title, ref_line=False
     )
-    upper.set(xlabel="", ylabel=say("share that is right"), xlim=(0.35, 1.02), ylim=(0.35, 1.02))
+    limits = (min(0.37, *confidence, *drawn.prob_true) - 0.02, 1.02)
+    upper.set(xlabel="", ylabel=say("share that is right"), xlim=limits, ylim=limits)
     upper.legend(loc="lower right")
     upper.grid(alpha=0.25)
     lower.hist(confidence, bins=20, range=(0, 1), log=True)

@@ -26,8 +26,12 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
         SystemExit: If data are missing or malformed; the message is a single line.
     """
     with exit_on(ValueError, OSError), training.main_process_first():
+        if data.dataset_config_name and not data.dataset_name:
+            raise ValueError(f"--dataset_config_name {data.dataset_config_name}: give its --dataset_name too.")
         if not data.named():
             sample = _find_sample(data.sample, row_format)
+            if sample.rows and data.streaming:
+                raise ValueError(f"--streaming: the rows of --sample {data.sample} are made in memory. Leave it out.")
             if sample.rows:
                 made = sample.rows()
                 return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}

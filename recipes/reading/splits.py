@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -9,6 +10,7 @@ from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
+from unicodedata import normalize
 
 import datasets
 import numpy as np
@@ -143,20 +145,26 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
 def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datasets.Dataset, datasets.Dataset]:
     """Return rows without a share of them, and this share: always the same, whatever the order of the rows.
 
-    Rows with the same value in a column, such as a word with two pronunciations, stay together.
+    Rows with the same value in a column, such as a word with two pronunciations, stay together, and so do those of a
+    value in NFC and NFD. Values are added, in an order of their own, while the rows come nearer to the share.
 
     Raises:
         ValueError: If all rows have the same value.
     """
-    values = [str(value).encode(errors="surrogatepass") for value in rows[column]]
-    distinct = sorted({*values}, key=lambda value: hashlib.sha256(value).digest())
+    values = [normalize("NFC", str(value)).encode(errors="surrogatepass") for value in rows[column]]
+    counts = Counter(values)
+    distinct = sorted(counts, key=lambda value: hashlib.sha256(value).digest())
     if len(distinct) == 1:
         raise ValueError(
             f"found a single {column} in --train_file ({len(rows)} row{'s' * (len(rows) != 1)}); expected more, "
             "or --validation_file"
         )
-    count = round(share * len(distinct))
-    chosen = {*distinct[: min(max(1, count), len(distinct) - 1)]}
+    wanted, chosen = share * len(values), set()
+    for value in distinct[:-1]:
+        if counts[value] < 2 * wanted:
+            wanted -= counts[value]
+            chosen.add(value)
+    chosen = chosen or {min(distinct, key=counts.__getitem__)}
     inside = np.array([value in chosen for value in values])
     return rows.select(np.flatnonzero(~inside)), rows.select(np.flatnonzero(inside))
 

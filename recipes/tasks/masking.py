@@ -23,7 +23,9 @@ def make_sentence_pairs(
     """Pair each segment of the documents with the next segment in half of the pairs, and with another in the others.
 
     A segment has as many lines as fit into half of `max_length`. The other segment is at least a quarter of the
-    batch's segments away, in the same document or in another. The last segment of a document starts no pair.
+    batch's segments away, in the same document or in another. A document of one segment starts a pair with another:
+    if more than half of the pairs are of such documents, fewer than half have the next segment. The last segment of a
+    longer document starts no pair, and is read only as a second one. A batch of one segment pairs it with itself.
 
     Args:
         batch: Column `text`, one document per row.
@@ -32,8 +34,8 @@ def make_sentence_pairs(
         seed: The seed that decides, together with the documents, in which pairs the second segment follows.
 
     Returns:
-        `input_ids` and `token_type_ids`, `<bos> A <eos> B <eos>`; `next_sentence_label`, 0 if B follows A. There are
-        no pairs if no document has two segments, or there are fewer than three in all.
+        `input_ids` and `token_type_ids`, `<bos> A <eos> B <eos>`; `next_sentence_label`, 0 if B follows A; `unread`,
+        the number of the batch's segments that are in no pair, at its first pair, and 0 at the others.
 
     Raises:
         ValueError: If `max_length` is below 11.
@@ -41,23 +43,27 @@ def make_sentence_pairs(
     longest = (max_length - _SPECIAL_TOKENS_OF_A_PAIR) // 2
     documents = [cut_to_length(document, tokenizer, longest) for document in batch["text"]]
     segments = [segment for document in documents for segment in document]
-    ends = np.cumsum([len(document) for document in documents]) - 1
-    first = np.setdiff1d(np.arange(len(segments)), ends)
-    if len(first) == 0 or len(segments) < 3:  # of the last documents of many
-        return {name: [] for name in ("input_ids", "token_type_ids", "next_sentence_label")}
+    lengths = np.array([len(document) for document in documents])
+    ends = np.cumsum(lengths) - 1
+    first = np.setdiff1d(np.arange(len(segments)), ends[lengths > 1])
+    is_alone = np.isin(first, ends[lengths == 1])  # in its document
     generator = np.random.default_rng(zlib.crc32("\n".join(segments).encode(), seed))
-    labels = generator.permutation(len(first)) % 2
+    order = generator.permutation(np.sum(~is_alone))
+    labels = np.ones(len(first), dtype=int)
+    labels[~is_alone] = order % 2 * (order >= is_alone.sum())  # fewer of 1 by half of those that are alone
     # Steps are counted from the next segment, cyclically: len(segments) steps lead back to it.
     nearest = max(1, len(segments) // 4)
-    steps = generator.integers(nearest, len(segments) - nearest, size=len(first))
+    steps = generator.integers(nearest, len(segments) - nearest, size=len(first)) if len(segments) > 2 else 0
     second = (first + 1 + np.where(labels == _FOLLOWS, 0, steps)) % len(segments)
+    unread = np.zeros(len(first), dtype=int)
+    unread[:1] = len(segments) - len(np.union1d(first, second))
     encoded = tokenizer(
         [segments[index] for index in first],
         [segments[index] for index in second],
         split_special_tokens=True,
         return_attention_mask=False,
     )
-    return {**encoded, "next_sentence_label": labels.tolist()}
+    return {**encoded, "next_sentence_label": labels.tolist(), "unread": unread.tolist()}
 
 
 @dataclass(kw_only=True)

@@ -167,6 +167,16 @@ def _positions(offsets: list[tuple[int, int]], context: str, answers: Mapping[st
     return int(inside[first]), int(inside[last])
 
 
+def count_lost_answers(windows: Iterable[Mapping[str, Any]], max_answer_length: int) -> tuple[int, int]:
+    """Return how many questions have their answer in no window, and how many one of more than the maximum tokens."""
+    lengths: dict[str, int] = {}
+    for window in windows:
+        start, end = window["start_positions"], window["end_positions"]
+        length = 0 if start == _NO_ANSWER else end - start + 1
+        lengths[window["example_id"]] = max(length, lengths.get(window["example_id"], 0))
+    return list(lengths.values()).count(0), sum(length > max_answer_length for length in lengths.values())
+
+
 def answers_from_logits(
     start_logits: np.ndarray,
     end_logits: np.ndarray,

@@ -197,12 +197,12 @@ def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     A source that occurs in training with the same `tags` gets its most frequent `target`. In any other source, each
     word gets its most frequent spelling under the same tags. Words that do not occur in training, and the white space
     between words, are unchanged. Words are separated by white space. The words of a training pair are counted only if
-    source and target have the same number of them; they are aligned in order.
+    source and target have the same number of them; they are aligned in order. Sources and words are compared in NFC.
     """
     targets: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     spellings: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     for row in train:
-        source, target, tags = row["source"], row["target"], tuple(row["tags"])
+        source, target, tags = normalize("NFC", row["source"]), row["target"], tuple(row["tags"])
         targets[source, tags][target] += 1
         source_words, target_words = source.split(), target.split()
         if len(source_words) == len(target_words):
@@ -212,9 +212,9 @@ def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     best_spelling = {key: counts.most_common(1)[0][0] for key, counts in spellings.items()}
 
     def answer(source: str, tags: tuple[str, ...]) -> str:
-        if (source, tags) in best_target:
-            return best_target[source, tags]
-        return re.sub(r"\S+", lambda word: best_spelling.get((word[0], tags), word[0]), source)
+        if target := best_target.get((normalize("NFC", source), tags)):
+            return target
+        return re.sub(r"\S+", lambda word: best_spelling.get((normalize("NFC", word[0]), tags), word[0]), source)
 
     return [answer(row["source"], tuple(row["tags"])) for row in rows]
 

@@ -14,9 +14,10 @@ class BucketBatchSampler(Sampler[list[int]]):
 
     Texts are sorted by length, those of equal length in a new order in each epoch, and cut into batches of all
     processes together. Of each batch, process i of n takes every n-th text, beginning with the i-th. So every process
-    has the same number of batches in every epoch, two processes with half the budget train on the same batches as one
-    process with the full budget, and every text is used exactly once. transformers' `group_by_length` leaves the
-    batches sorted from long to short, and models trained that way are worse.
+    has the same number of batches in every epoch, and every text is used exactly once. Two processes with half the
+    texts in a batch train on the batches of one process, but for the last text of an odd number; with half the tokens
+    on similar ones. transformers' `group_by_length` leaves the batches sorted from long to short, and models trained
+    that way are worse.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class BucketBatchSampler(Sampler[list[int]]):
             batch_size: Number of texts in a batch of one process; used if `max_tokens` is not given.
             max_tokens: Maximum number of tokens in a batch of one process, padding included: the number of texts
                 times the longest one, added over the parts. Once it is half full, a batch also ends if the next text
-                would make more than a twentieth of it padding.
+                would make more than a twentieth of it padding. Only the first batch may be larger, if there are not
+                texts enough for each process to have one in every batch.
             seed: Determines the order, together with the epoch.
             num_processes: Number of processes that share each batch.
             process_index: Index of this process.
@@ -95,9 +97,14 @@ class BucketBatchSampler(Sampler[list[int]]):
                 sizes.append(size)
                 size, longer, tokens = 0, lengths, 0
             size, longest, tokens = size + 1, longer, tokens + sum(lengths)
-        if sizes and size < self.num_processes:  # too few for all processes: they join the previous batch
-            size += sizes.pop()
-        return [*sizes, size]
+        sizes.append(size)
+        for index in reversed(range(1, len(sizes))):  # too few for all processes: some of the batch before are added
+            missing = max(0, self.num_processes - sizes[index])
+            sizes[index] += missing
+            sizes[index - 1] -= missing
+        if sizes[0] < self.num_processes:  # which had too few to give
+            sizes[:2] = [sum(sizes[:2])]
+        return sizes
 
 
 def check_budget(lengths: Sequence[Sequence[int]], max_tokens: int, text_of: Callable[[int], str]) -> None:

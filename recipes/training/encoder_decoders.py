@@ -50,7 +50,7 @@ class DecodingArguments:
         int | None,
         FROM_1,
         Mark.AFTER_TRAINING,
-        "validation rows decoded at each evaluation during training, spread over their file; None: all",
+        "validation rows of each evaluation during training, for its loss too, spread over their file; None: all",
     ] = None
 
     def __post_init__(self) -> None:
@@ -78,7 +78,6 @@ def train_to_generate(
     most = learned_positions(model.config.to_dict()) or 2 * longest
     model.generation_config.max_length = min(2 * longest, most)  # the default is 20
     model.generation_config.num_beams = 1  # also of a model that was saved with beams
-    training.predict_with_generate = True
     training.include_for_metrics = ["inputs"]  # some metrics need the sources
     check_metric(training, score_texts(search.metrics, sources=["a"], predictions=["a"], references=["a"]))
     validation = encoded["validation"].select(spread_over(len(encoded["validation"]), search.max_eval_samples))

@@ -38,6 +38,15 @@ _NOT_OF_RECIPES = {
     "dataloader_drop_last": "leaves out rows, also of the test",
     "auto_find_batch_size": "changes batches that are made before training",
     "label_names": "names columns, which each recipe has its own of",
+    "hub_revision": "names a branch, and a model is pushed to the main one",
+}
+_ONLY = {  # values from which no recipe departs
+    "do_train": (True, "a recipe trains; `atenta predict` answers with a saved model"),
+    "predict_with_generate": (True, "scores are of generated texts"),
+    "hub_strategy": ("every_save", "output_dir is pushed once, at the end"),
+    "eval_do_concat_batches": (True, "scores are of all rows together"),
+    # Another order would be that of validation and test too.
+    "train_sampling_strategy": ("random", "batches have texts of similar length already"),
 }
 _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recipe, which has no option head_dim
     " Choose one, or give head_dim.": "",
@@ -48,10 +57,7 @@ _OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "conv_kernel_size", "t
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
-    str | None,
-    NOT_BLANK,
-    Mark.INCIDENTAL,
-    "title of the model card; None: the name of the repository or of output_dir",
+    str | None, NOT_BLANK, Mark.INCIDENTAL, "title of the model card; None: name of the repository or of output_dir"
 ]
 CountryOption = Annotated[
     str | None,
@@ -95,7 +101,10 @@ class ModelArguments:
     tie_word_embeddings: Annotated[bool, Mark.FIXED, "one matrix for embeddings and output layer"] = False
     initializer_range: Annotated[float, ABOVE_0, "standard deviation of the initial weights"] = 0.02
     max_length: Annotated[
-        int, FROM_2, "maximum length of a text in tokens, special tokens included; longer rows are an error"
+        int,
+        FROM_2,
+        "maximum length of an input in tokens, special tokens included; longer rows are an error, unless the recipe "
+        "cuts texts into several inputs or, for embeddings, reads their beginnings",
     ] = 1024
     lora_rank: Annotated[
         int | None,
@@ -280,6 +289,7 @@ class RecipeArguments(TrainingArguments):
     overwrite_output_dir: Annotated[
         bool, Mark.INCIDENTAL, "delete the checkpoints in output_dir and start training from the beginning"
     ] = False
+    do_train: Annotated[bool, Mark.INCIDENTAL, Mark.HIDDEN, "train"] = True
     logging_nan_inf_filter: Annotated[
         bool,
         Mark.HIDDEN,
@@ -303,12 +313,10 @@ class RecipeArguments(TrainingArguments):
         optim, more_is_better = self.optim, self.greater_is_better
         if optim == "muon":
             self.optim = "adamw_torch_fused"  # the parent class accepts only transformers' own names
-        if self.bf16 and not torch.accelerator.is_available():
-            self.use_cpu = True  # the parent class expects this to be said
+        self.use_cpu |= self.bf16 and not torch.accelerator.is_available()  # the parent class expects this to be said
         super().__post_init__()
         self.warmup_steps = warmup_steps
-        if optim == "muon":
-            self.optim = optim
+        self.optim = optim if optim == "muon" else self.optim
         self.dataloader_pin_memory &= torch.cuda.is_available()
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # accelerate leaves it out without a word
             raise ValueError(
@@ -331,13 +339,11 @@ class RecipeArguments(TrainingArguments):
         for name, reason in _NOT_OF_RECIPES.items():
             if getattr(self, name):
                 raise ValueError(f"--{name} {reason}: leave it out.")
-        if getattr(self, "train_sampling_strategy", "random") != "random":  # it would order validation and test too
-            raise ValueError(
-                f"--train_sampling_strategy {self.train_sampling_strategy}: batches have texts of similar length "
-                "already. Leave it out."
-            )
-        if not self.eval_do_concat_batches:
-            raise ValueError("--eval_do_concat_batches false: scores are of all rows together. Leave it out.")
+        for name, (value, reason) in _ONLY.items():
+            if (given := getattr(self, name, value)) != value:
+                raise ValueError(f"--{name} {str(given).lower()}: {reason}. Leave it out.")
+        if self.optim == "muon" and self.optim_args:
+            raise ValueError(f"--optim_args {self.optim_args}: --optim muon has options of its own. Leave it out.")
         if self.use_liger_kernel and not is_liger_kernel_available():
             raise ValueError("--use_liger_kernel needs the package liger-kernel: install it, or leave the option out.")
 
@@ -419,6 +425,7 @@ class RecipeArguments(TrainingArguments):
 class Seq2SeqRecipeArguments(RecipeArguments, Seq2SeqTrainingArguments):
     """`RecipeArguments` with transformers' options for generation during evaluation, and one of the decoder."""
 
+    predict_with_generate: Annotated[bool, Mark.INCIDENTAL, Mark.HIDDEN, "generate at each evaluation"] = True
     decoder_mask_probability: Annotated[
         float,
         BELOW_1,

@@ -91,9 +91,9 @@ class RecipeTrainer(Trainer):
             preprocess_logits_for_metrics=preprocess_logits_for_metrics,
         )
         if training.label_smoothing_factor and self.label_names != ["labels"]:
+            found = ", ".join(self.label_names) or "none"
             raise SystemExit(
-                f"--label_smoothing_factor applies to `labels` only, and this task has {', '.join(self.label_names)}: "
-                "leave it out."
+                f"--label_smoothing_factor applies to `labels` only, and this task has {found}: leave it out."
             )
         self.length_columns = length_columns
         self.test_dataset = encoded.get("test")
@@ -218,7 +218,7 @@ class RecipeTrainer(Trainer):
 
     @cached_property
     def _batches(self) -> BucketBatchSampler:
-        """The batches of this process, of which none is over the budget."""
+        """The batches of this process, within the budget."""
         lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
 
         def text_of(index: int) -> str:
@@ -247,6 +247,11 @@ class RecipeTrainer(Trainer):
         loss = super().training_step(model, inputs, *arguments, **options)
         self._loss_of_step += loss
         return loss
+
+    def _get_num_items_in_batch(self, batch_samples: list, device: torch.device) -> torch.Tensor | int | None:
+        """Return the number of labels of the batches of a step; answers to questions are counted by their starts."""
+        starts = [{"labels": batch["start_positions"]} for batch in batch_samples if "start_positions" in batch]
+        return super()._get_num_items_in_batch(starts or batch_samples, device)
 
     def compute_loss(
         self,

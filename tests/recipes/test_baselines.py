@@ -43,6 +43,7 @@ TAGGED = [("ser", "sou", SG_1), ("ser", "és", SG_2)]
         (ALIGNED, "mae e pai", NO_TAGS, "mãe é pai"),
         ([("nao e", "não é")], " nao  sei\u00a0nao ", NO_TAGS, " não  sei\u00a0não "),  # new words and spaces
         ([("a", "à"), ("a", "a")], "a", NO_TAGS, "à"),  # ties
+        ([("café", "K")], "cafe\u0301 cafe\u0301", NO_TAGS, "K K"),
         (COMPLETE, "la vai", NO_TAGS, "lá vai"),
         (COMPLETE, "la foi", NO_TAGS, "la foi"),
         (NOT_ALIGNED, "casa", NO_TAGS, "k a z a"),

@@ -163,6 +163,7 @@ def test_wrong_offsets_of_answers_are_corrected_or_left_out(tmp_path, capsys):
     assert "1 malformed rows are left out" in printed
     assert "train: corrected the positions of 1 answers" in printed
     assert "validation: corrected the positions of 0 answers" in printed
+    assert "train: answers that no window holds, read as no answer: 0 (--stride 16); that are too long" in printed
     with (tmp_path / "model" / "bad_rows.tsv").open(encoding="utf-8", newline="") as file:
         assert [row["where"] for row in csv.DictReader(file, delimiter="\t")] == [f"{wrong}, question question 2"]
 

@@ -46,6 +46,11 @@ def test_the_file_of_options_follows_from_the_pairs(line, kind, config, chosen, 
     )
 
 
+def test_bad_rows_are_not_counted(tmp_path):
+    file = write_lines(tmp_path / "my.tsv", "casa\tkaza", "bola\t", "duas palavras\t ")
+    assert pairs.describe_pairs([str(file)]) == (1, "words", "words.yaml")
+
+
 @pytest.mark.parametrize(("count", "steps"), [(1, 200), (400, 800), (1_600, 1_600), (10**6, 10_000)])
 def test_steps_follow_the_number_of_pairs(count, steps):
     assert pairs.choose_steps(count) == steps

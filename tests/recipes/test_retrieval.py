@@ -77,6 +77,9 @@ def test_queries_name_a_file_or_a_passage(folder, tmp_path):
     wrong = write_lines(tmp_path / "wrong.tsv", "qual?\tb.txt:2")
     with pytest.raises(BadRow, match=r"wrong\.tsv, line 1: found 'b\.txt:2'; expected a file, such as b\.txt"):
         read_queries(wrong, passages)
+    wrong = write_lines(tmp_path / "wrong.jsonl", '{"query": "qual?", "passage": ["b.txt:3"]}')
+    with pytest.raises(BadRow, match=r"wrong\.jsonl, line 1: found \['b\.txt:3'\] \(list\) as the passage"):
+        read_queries(wrong, passages)
 
 
 def test_the_sample_has_all_names_and_the_misspellings_of_its_test(tmp_path, monkeypatch):

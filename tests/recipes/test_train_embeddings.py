@@ -114,6 +114,7 @@ def test_questions_and_neighbours(tmp_path):
         ("streaming", "true", "--streaming and --lora_rank"),
         ("lora_rank", 2, "--streaming and --lora_rank"),
         ("neighbours_file", "nowhere", "nowhere: found no sample of texts"),
+        ("label_smoothing_factor", 0.1, "this task has none: leave it out"),
     ],
 )
 def test_what_is_not_possible_is_refused(option, value, message, tmp_path):

@@ -75,3 +75,7 @@ def test_reliability_is_the_share_right_by_confidence():
     assert curve.get_xdata() == pytest.approx([0.52, 0.97])
     assert curve.get_ydata() == pytest.approx([0.5, 0.75])
     assert sum(bar.get_height() for bar in lower.patches) == 39
+    for ends in (upper.get_xlim(), upper.get_ylim()):
+        assert ends == pytest.approx((0.28, 1.02))  # the histogram, with the same x-axis, begins at 0.3
+    low = draw_reliability([0.9] * 20, [True] + [False] * 19, "marks").axes[0]
+    assert low.get_ylim()[0] < 1 / 20

@@ -125,6 +125,19 @@ def test_a_sample_that_is_missing_or_of_another_task(load_pairs, sample):
     assert {"languages": "text_pair", "bosque": "words"}.get(sample, str(sample)) in given
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sample": "accents", "streaming": True}, "--streaming: the rows of --sample accents are made in memory"),
+        ({"sample": "accents", "dataset_config_name": "pt"}, "--dataset_config_name pt: .* --dataset_name"),
+        ({"train_file": ["pairs.tsv"], "dataset_config_name": "pt"}, "--dataset_config_name pt: .* --dataset_name"),
+    ],
+)
+def test_options_that_the_data_would_ignore_are_refused(load_pairs, options, message):
+    with pytest.raises(SystemExit, match=message):
+        load_pairs(DataArguments(**options))
+
+
 def test_the_samples_of_a_task_are_those_that_it_can_read(training):
     found = {}
     for row_format in (QUESTIONS, TEXT_PAIRS, TaggingTask().row_format, DOCUMENTS):

@@ -6,6 +6,7 @@ import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from unicodedata import normalize
 
 import datasets
 import pytest
@@ -123,6 +124,21 @@ def test_questions_about_a_context_stay_together(splits_of, tmp_path):
     splits = splits_of(QUESTIONS, train_file=[str(write_jsonl(tmp_path / "questions.jsonl", found))])
     assert [len(splits[name]) for name in ("train", "validation")] == [6, 3]
     assert len({*splits["validation"]["context"]}) == 1
+
+
+def test_the_share_is_of_rows_also_where_texts_have_many(splits_of, write):
+    for one in "abcde":  # one of them comes first
+        lines = [f"{letter}\t{number}" for letter in "abcde" for number in range(90 if letter == one else 1)]
+        splits = splits_of(train_file=write(f"{one}.tsv", *lines), validation_split=0.1)
+        assert len(splits["validation"]) < 5
+
+
+def test_both_forms_of_a_text_are_on_one_side(splits_of, write):
+    names = [f"é{number}" for number in range(20)]
+    lines = [f"{normalize(form, name)}\tx" for name in names for form in ("NFC", "NFD")]
+    splits = splits_of(train_file=write("forms.tsv", *lines))
+    train, validation = ({normalize("NFC", row["source"]) for row in splits[name]} for name in ("train", "validation"))
+    assert (len(train), len(validation)) == (18, 2)
 
 
 def test_a_single_text_is_not_parted(splits_of, write):

@@ -59,13 +59,37 @@ def test_segment_never_follows_itself():
     texts = ["\n".join(f"texto {name}, linha {n}" for n in range(count)) for name, count in zip("abc", (3, 1, 2))]
     for seed in range(20):
         rows = rows_of(texts, max_length=35, seed=seed)
-        assert len(rows) == 3
+        assert len(rows) == 4
         assert all(first != second for first, second in map(texts_of, rows))
 
 
-@pytest.mark.parametrize("texts", [["uma linha", "outra linha", "mais uma"], []])
-def test_documents_of_one_segment_have_no_pairs(texts):
-    assert rows_of(texts) == []
+def test_segments_that_are_documents_are_read_and_labels_are_balanced_while_they_can_be():
+    long = ["\n".join(f"texto {name}, linha {n}" for n in range(9)) for name in "abcd"]
+    for count in (0, 10, 100):
+        short = [f"frase {number}" for number in range(count)]
+        rows = rows_of([*short, *long], max_length=35)
+        read = {text for row in rows for text in texts_of(row)}
+        segments = {*short, *(line for text in long for line in text.splitlines())}
+        assert sum(row["unread"] for row in rows) == len(segments - read)
+        assert segments - read <= {text.splitlines()[-1] for text in long}
+        follow = sum(row["next_sentence_label"] == 0 for row in rows)
+        assert follow == min(32, (32 + count) // 2)
+        for row in rows:
+            first, second = texts_of(row)
+            follows = any(f"{first}\n{second}" in text for text in long)
+            assert row["next_sentence_label"] == 1 - follows
+
+
+@pytest.mark.parametrize("texts", [["uma linha", "outra linha", "mais uma"], ["uma linha", "outra linha"], ["uma"]])
+def test_pairs_of_few_documents_of_one_segment_do_not_follow(texts):
+    rows = rows_of(texts)
+    assert [texts_of(row)[0] for row in rows] == texts
+    assert {row["next_sentence_label"] for row in rows} == {1}
+    assert all(len({*texts_of(row)}) == min(2, len(texts)) for row in rows)
+
+
+def test_no_documents_have_no_pairs():
+    assert rows_of([]) == []
 
 
 def test_only_characters_are_masked_and_labels_are_the_originals(rows, collated):

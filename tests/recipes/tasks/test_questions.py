@@ -2,11 +2,16 @@
 
 import numpy as np
 import pytest
+from datasets import Dataset
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy
+from transformers import DataCollatorWithPadding
 
-from atenta import AtentaTokenizer
-from atenta.recipes.tasks.questions import answers_from_logits, check_question, encode_questions
+from atenta import AtentaEncoderForQuestionAnswering, AtentaTokenizer
+from atenta.recipes.tasks.questions import answers_from_logits, check_question, count_lost_answers, encode_questions
+from support.models import assert_close, tiny_model
+from support.trainers import trainer_of
 
 TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
 CONTEXT = "A banca é presidida por um professor, e a banca decide."  # `banca` at 2 and 42, `professor` at 27
@@ -112,6 +117,16 @@ def test_windows():
     assert {window["example_id"] for window in windows} == {"1"}
 
 
+def test_answers_that_are_lost_are_counted():
+    context = "".join(map(chr, range(ord("a"), ord("z") + 1)))
+    spans = {"1": (8, 11), "2": (0, 10), "3": (1, 12), "4": (5, 11)}  # 3 and 4 go over the end of the first window
+    rows = [row_of(context, *span, question="q?", id_=id_) for id_, span in spans.items()]
+    windows = windows_of(rows, max_length=15, stride=4)
+    assert count_lost_answers(windows, 10) == (2, 0)
+    assert count_lost_answers(windows, 9) == (2, 1)
+    assert count_lost_answers(windows_of(rows, max_length=40, stride=4), 10) == (0, 1)
+
+
 def test_question_without_an_answer():
     row = row_of("abc", 0, 1) | {"answers": {"text": [], "answer_start": []}}
     (window,) = windows_of([row], 20, 5)
@@ -125,6 +140,30 @@ def test_question_that_is_too_long():
     with pytest.raises(ValueError, match=r"--max_length 10 leaves 0 tokens"):
         windows_of([row], 10, 0)
     assert windows_of([row], 20, 4)
+
+
+def test_accumulated_gradients_are_those_of_the_mean_over_all_windows(tmp_path):
+    """A step of gradient descent at rate 1 subtracts the gradient of torch's own loss on all windows together."""
+    rows = windows_of([row_of(CONTEXT, 2, 2 + length, id_=str(length)) for length in range(1, 6)], 80, 5)
+    collator = DataCollatorWithPadding(TOKENIZER)
+    options = {"vocab_size": len(TOKENIZER), "pad_token_id": TOKENIZER.pad_token_id}
+    model = tiny_model(AtentaEncoderForQuestionAnswering, **options)
+    columns = ["input_ids", "token_type_ids", "start_positions", "end_positions"]
+    rows = Dataset.from_list(rows).select_columns(columns)
+    batch = collator(list(rows))
+    output = model(input_ids=batch["input_ids"], token_type_ids=batch["token_type_ids"])
+    losses = [cross_entropy(getattr(output, f"{end}_logits"), batch[f"{end}_positions"]) for end in ("start", "end")]
+    (sum(losses) / 2).backward()
+    expected = {name: (weight - weight.grad).detach() for name, weight in model.named_parameters()}
+    accumulated = {"per_device_train_batch_size": 3, "gradient_accumulation_steps": 2, "max_steps": 1}
+    descent = {"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0}
+    model.zero_grad()
+    trainer = trainer_of(
+        tmp_path, {"train": rows}, model, options={"data_collator": collator}, **accumulated, **descent
+    )
+    trainer.fit(None)
+    for name, weight in trainer.model.named_parameters():
+        assert_close(weight, expected[name], 1e-5)
 
 
 # Answers

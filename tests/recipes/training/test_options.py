@@ -109,6 +109,9 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
         *(({name: True}, f"--{name} ") for name in _NOT_OF_RECIPES),
         ({"eval_do_concat_batches": False}, "--eval_do_concat_batches false"),
+        ({"do_train": False}, "--do_train false"),
+        ({"hub_strategy": "checkpoint"}, "--hub_strategy checkpoint"),
+        ({"optim": "muon", "optim_args": "x=1"}, "--optim_args x=1: --optim muon"),
         ({"train_sampling_strategy": "group_by_length"}, "--train_sampling_strategy group_by_length"),
         ({"use_liger_kernel": True}, "--use_liger_kernel needs the package liger-kernel"),
     ],
@@ -116,6 +119,11 @@ def test_given_values_are_kept(options, warmup, rate):
 def test_contradicting_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         RecipeArguments(use_cpu=True, **options)
+
+
+def test_a_recipe_that_generates_always_does():
+    with pytest.raises(ValueError, match="--predict_with_generate false: "):
+        Seq2SeqRecipeArguments(use_cpu=True, predict_with_generate=False)
 
 
 def test_what_others_say_counts(monkeypatch):
