@@ -193,7 +193,7 @@ def _pipeline(task: str, options: PredictOptions, folder: Path) -> Any:
     auto_class = getattr(transformers, KINDS[task].auto_class)
     make: Any = transformers.pipeline
     trust = {"trust_remote_code": options.trust_remote_code}
-    dtype = {"dtype": "float32"} if is_ours(read_config(folder)) else {}  # as in all engines
+    dtype: dict[str, Any] = {"dtype": "float32"} if is_ours(read_config(folder)) else {}  # as in all engines
     model, tokenizer = load_weights(auto_class, folder, **trust, **dtype), load_tokenizer(folder, **trust)
     return make(task, model, tokenizer=tokenizer, device=options.device, **trust)
 
