@@ -1,18 +1,20 @@
-"""Passages and queries, their vectors, an index on disk, and recall, for recipes/search.py."""
+"""Passages and queries, their vectors, kept on disk, and recall, for recipes/search.py."""
 
 import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import comb
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import safetensors
 import safetensors.numpy
 import safetensors.torch
 import torch
-from datasets import Dataset, load_from_disk
+from datasets import Dataset
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -37,7 +39,6 @@ SIZES = "tfidf_sizes"  # in metrics.json: the n-grams that the weights were chos
 NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
 _WEIGHT_STEPS = 20
 _QUERIES_AT_ONCE = 512
-_PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "vectors.safetensors", "index.json"
 
 
 class LabelledQuery(NamedTuple):
@@ -45,16 +46,6 @@ class LabelledQuery(NamedTuple):
 
     text: str
     answers: frozenset[int]
-
-
-class IndexSource(NamedTuple):
-    """The texts or the model that an index was made from: a name to print, and a fingerprint of the contents."""
-
-    name: str
-    fingerprint: str
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.fingerprint[:8]})"
 
 
 def read_folder(folder: str | Path, sample_by: str) -> Dataset:
@@ -198,63 +189,28 @@ def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> s
     return digest.hexdigest()
 
 
-def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, sources: Mapping[str, IndexSource]) -> None:
-    """Write an index, replacing an existing one. Other files in the folder are left unchanged.
+def embed_once(
+    folder: Path, texts: Sequence[str], made_by: str, embed_texts: Callable[[Sequence[str]], np.ndarray]
+) -> tuple[np.ndarray, Path, bool]:
+    """Return the vectors of passages, the file that keeps them, and whether they were in it.
 
-    Args:
-        folder: The folder, created if necessary.
-        passages: The passages, with their `file`, `id` and `text`.
-        vectors: (passages, hidden_size) in float32, of length 1, so that scores are cosines.
-        sources: The `model` and the `texts`.
+    The file is named by a digest of the texts and of `made_by`, the fingerprint of the model, so that the vectors of
+    others are never taken for these. A damaged file is written anew.
+
+    Returns:
+        (passages, hidden_size) in float32, of length 1, so that scores are cosines; the path; and whether it was read.
     """
+    digest = hashlib.sha256(json.dumps([*texts, made_by]).encode()).hexdigest()
+    path = folder / f"vectors-{digest[:16]}.safetensors"
+    with suppress(OSError, LookupError, safetensors.SafetensorError):  # there is none, or it is damaged
+        if len(vectors := safetensors.numpy.load_file(path)["vectors"]) == len(texts):
+            return vectors, path, True
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / _SOURCES_FILE).unlink(missing_ok=True)  # without this file, a partly written index is not loaded
-    passages.save_to_disk(folder / _PASSAGES_FOLDER)
-    safetensors.numpy.save_file({"vectors": vectors}, folder / _VECTORS_FILE)
-    let_others_read(folder / _VECTORS_FILE)
-    (folder / _SOURCES_FILE).write_text(json.dumps(sources, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def load_index(folder: Path) -> tuple[Dataset, np.ndarray]:
-    """Return the passages of an index and their vectors.
-
-    Raises:
-        ValueError: If the index is missing, damaged or of an earlier version, whose vectors were those of faiss.
-    """
-    if not (folder / _VECTORS_FILE).is_file():
-        raise ValueError(_damaged(folder, f"there is no {_VECTORS_FILE}, as in those of earlier versions"))
-    try:
-        passages = load_from_disk(folder / _PASSAGES_FOLDER)
-        vectors = safetensors.numpy.load_file(folder / _VECTORS_FILE)["vectors"]
-    except Exception as error:  # the libraries of data sets and of tensors have errors of their own
-        raise ValueError(_damaged(folder, " ".join(f"{type(error).__name__}: {error}".split()))) from None
-    if len(passages) != len(vectors):
-        raise ValueError(_damaged(folder, f"it has {len(passages)} passages and {len(vectors)} vectors"))
-    return passages, vectors
-
-
-def has_index(folder: Path, sources: Mapping[str, IndexSource]) -> bool:
-    """Return whether the folder has an index that was made from these sources.
-
-    Raises:
-        ValueError: If its index was made with another model or from other texts. The message names all of them. Or if
-            the file that names them is damaged.
-    """
-    file = folder / _SOURCES_FILE
-    if not file.is_file():
-        return False
-    try:
-        read = json.loads(file.read_text(encoding="utf-8"))
-        found = {part: IndexSource(*read[part]) for part in sources}
-    except (ValueError, LookupError, TypeError, RecursionError):
-        raise ValueError(_damaged(folder, f"{_SOURCES_FILE} does not name its texts and its model")) from None
-    if any(found[part].fingerprint != sources[part].fingerprint for part in sources):
-        raise ValueError(
-            f"{folder} holds an index of {found['texts']}, made with {found['model']}; expected one of "
-            f"{sources['texts']}, made with {sources['model']}: give another --output_dir, or "
-            "--overwrite_output_dir to replace the index"
-        )
-    return True
+    part, vectors = path.with_suffix(".part"), embed_texts(texts)
+    safetensors.numpy.save_file({"vectors": vectors}, part)
+    let_others_read(part)
+    part.replace(path)
+    return vectors, path, False
 
 
 def recall(found: np.ndarray, queries: Sequence[LabelledQuery]) -> dict[str, float]:
@@ -416,10 +372,6 @@ def mean_reciprocal_rank(scores: np.ndarray, queries: Sequence[LabelledQuery]) -
 def _standardized(scores: np.ndarray) -> np.ndarray:
     deviations = scores.std(axis=1, keepdims=True)
     return (scores - scores.mean(axis=1, keepdims=True)) / np.where(deviations > 0, deviations, 1)
-
-
-def _damaged(folder: Path, problem: str) -> str:
-    return f"{folder}: the index is damaged ({problem}): give --overwrite_output_dir to make it again"
 
 
 def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[Record]:

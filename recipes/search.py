@@ -4,11 +4,9 @@ Without options the passages are names and words, the queries are misspellings o
 is the one that train_embeddings.py saved. An encoder of train_embeddings.py ranks the passages together with n-grams,
 and with edit distance if it was compared with that; others rank them alone. With --text_folder the
 passages are those of your txt files (--sample_by line for lists of names), and --queries_file lists queries with the
-passages that answer them. The index is saved in --output_dir and reused.
+passages that answer them. The vectors of the passages are saved in --output_dir and used again.
 """
 
-import hashlib
-import json
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -58,15 +56,14 @@ class SearchArguments:
         "weight of the model in its combinations, from 0 to 1; None: those that train_embeddings.py chose "
         "for it; for other encoders, nothing is combined",
     ] = None
-    output_dir: Annotated[str, "folder of the index and of metrics.json"] = "outputs/search"
-    overwrite_output_dir: Annotated[bool, "replace the index in output_dir"] = False
+    output_dir: Annotated[str, "folder of the passages' vectors and of metrics.json"] = "outputs/search"
 
 
 def main() -> None:
     """Read the passages, embed them or load their vectors, answer the queries, and measure recall.
 
     Raises:
-        SystemExit: If an option, the data, the model or the index is invalid, or the command is interrupted. What is
+        SystemExit: If an option, the data or the model is invalid, or the command is interrupted. What is
             printed is one line.
     """
     (options,) = parse_arguments(SearchArguments, description=__doc__, default_config="search.yaml")
@@ -74,7 +71,9 @@ def main() -> None:
         with exit_on(ValueError, OSError):
             _search(options)
     except KeyboardInterrupt:
-        print("\nStopped. The same command uses the index if it is complete, and makes it otherwise.", file=sys.stderr)
+        print(
+            "\nStopped. The same command uses the vectors of passages that are saved.", file=sys.stderr
+        )
         raise SystemExit(130) from None
 
 
@@ -87,23 +86,16 @@ def _search(options: SearchArguments) -> None:
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
     embed_texts = partial(retrieval.embed, model, tokenizer, batch_size=options.batch_size)
-    digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
-    sources = {
-        "texts": retrieval.IndexSource(options.text_folder or "names and words", digest),
-        "model": retrieval.IndexSource(options.model_name_or_path, retrieval.fingerprint(model, tokenizer)),
-    }
-    if options.overwrite_output_dir or not retrieval.has_index(folder, sources):
-        retrieval.save_index(folder, passages, embed_texts(passages["text"]), sources)
-        print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
-    else:
-        print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
-    index, vectors = retrieval.load_index(folder)
+    texts = passages["text"][:]
+    made_by = retrieval.fingerprint(model, tokenizer)
+    vectors, path, was_there = retrieval.embed_once(folder, texts, made_by, embed_texts)
+    print(f"{'Read' if was_there else 'Saved'} the vectors of {len(texts):,} passages: {path}", flush=True)
     if not (queries or options.query):
         print("Give a --query to search for, or a --queries_file to measure recall.")
 
     weights, sizes = _saved_weights(options)
-    is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
-    scorers = retrieval.make_scorers(index["text"], vectors, embed_texts, sizes)
+    is_lower = all(text == text.lower() for text in texts)  # names: a capital would match none of them
+    scorers = retrieval.make_scorers(texts, vectors, embed_texts, sizes)
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
         asked = [text.lower() for text in asked] if is_lower else asked
@@ -119,11 +111,11 @@ def _search(options: SearchArguments) -> None:
         print(f"Ranked by {best}; scores: {unit}")
         scores = score(options.query, [best])[best]
         for query, row, found in zip(options.query, scores, retrieval.nearest(scores, options.num_results)):
-            print(f"\n{printable(format_results(query, row[found], index[found]))}")
+            print(f"\n{printable(format_results(query, row[found], passages[found]))}")
     if queries:
         combined = score([query.text for query in queries], [retrieval.NGRAMS, *weights, retrieval.MODEL])
-        compared = retrieval.compare_recall(combined, queries, len(index))
-        print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
+        compared = retrieval.compare_recall(combined, queries, len(texts))
+        print(f"\n{len(queries):,} queries, {len(texts):,} passages\n{table(compared)}")
         metrics: dict[str, Any] = {"test": compared}
         if weights:
             print(f"Weights of the first: {', '.join(f'{weight:g} in {pair}' for pair, weight in weights.items())}")

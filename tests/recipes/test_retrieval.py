@@ -5,7 +5,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 from torch.nn.functional import normalize
 
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel, AtentaTokenizer
@@ -16,7 +15,6 @@ from atenta.recipes.retrieval import (
     MODEL,
     NGRAMS,
     SPELLINGS,
-    IndexSource,
     LabelledQuery,
     chance_recall,
     choose_weight,
@@ -25,7 +23,6 @@ from atenta.recipes.retrieval import (
     edit_scores,
     embed,
     fingerprint,
-    load_index,
     mean_reciprocal_rank,
     nearest,
     nearest_texts,
@@ -34,7 +31,6 @@ from atenta.recipes.retrieval import (
     read_misspellings,
     read_queries,
     recall,
-    save_index,
 )
 from atenta.recipes.samples import files
 from atenta.recipes.samples.misspellings import misspellings
@@ -152,22 +148,6 @@ def test_the_fingerprint_depends_on_weights_vocabulary_and_window_and_on_no_rand
     first, second = (AtentaEncoderModel.from_pretrained(tmp_path) for _ in range(2))
     assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)  # random
     assert fingerprint(first, tokenizer) == fingerprint(second, tokenizer)
-
-
-PASSAGES = Dataset.from_dict({"id": ["a:1", "a:2", "b:1"], "text": ["um", "dois", "três"]})
-VECTORS = np.eye(3, dtype=np.float32)
-SOURCES = {"texts": IndexSource("poems", "0123456789"), "model": IndexSource("outputs/encoder", "abcdefghij")}
-
-
-def test_an_index_replaces_another_and_nothing_else(tmp_path):
-    (tmp_path / "passages").mkdir()
-    text = tmp_path / "passages" / "text.txt"  # a folder of the user may have the same name
-    text.write_text("um", encoding="utf-8")
-    save_index(tmp_path, PASSAGES, VECTORS, SOURCES)
-    save_index(tmp_path, PASSAGES.select([2]), VECTORS[:1], SOURCES)
-    assert load_index(tmp_path)[0]["text"] == ["três"]
-    assert text.read_text(encoding="utf-8") == "um"
-    assert {path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()} == {text.stat().st_mode}
 
 
 def test_recall_is_the_share_of_queries_that_find_a_passage():

@@ -13,7 +13,7 @@ from support.recipes import run_here
         ("export", "export.find_model", ["nowhere"], "Run the command again."),
         (
             *("search", "search.load_encoder", []),
-            "The same command uses the index if it is complete, and makes it otherwise.",
+            "The same command uses the vectors of passages that are saved.",
         ),
         (
             *("show", "decoding.loading.load_model", ["positions", "--model", "nowhere"]),
