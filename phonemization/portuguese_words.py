@@ -60,14 +60,18 @@ def phonemize(
 
 
 @cache
-def load_portuguese_phones() -> Phonemizer:
-    """Return the [`Phonemizer`] of the package's model, which is loaded once.
+def load_portuguese_phones(lexicon: str | Path | None = None) -> Phonemizer:
+    """Return the [`Phonemizer`] of the package's model, which is loaded once with each lexicon.
+
+    Args:
+        lexicon: file of pronunciations that come before all others: see [`read_lexicon`].
 
     Raises:
-        FileNotFoundError: If this installation has no such model.
+        FileNotFoundError: If this installation has no such model, or there is no such file.
+        ValueError: If the file is damaged.
     """
     check_phones_folder()
-    return Phonemizer.from_pretrained(PHONES_FOLDER)
+    return Phonemizer.from_pretrained(PHONES_FOLDER, lexicon=lexicon)
 
 
 def check_phones_folder() -> None:

@@ -35,7 +35,7 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
     """Return the pronunciations of each word of a lexicon: `word<TAB>phones separated by spaces`, one on each line.
 
     A word with several pronunciations has several lines, the preferred one first. Neither case nor the full stop of
-    an abbreviation counts. This is the
+    an abbreviation counts, and `ˈt` is the mark of stress and t. This is the
     `lexicon.txt` of aligners and speech programs: between word and phones there may be a space instead of the tab, and
     probabilities, which are not read.
 
@@ -49,7 +49,8 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
         rest = [*dropwhile(_PROBABILITY.fullmatch, rest)]
         if len(rest) > 1:
             raise ValueError(f"{where}: found {len(cells) + 1} columns; expected two, word<TAB>phones.")
-        phones = [*dropwhile(_PROBABILITY.fullmatch, " ".join(rest).split())]
+        spaced = re.sub(rf"{STRESS}(?=\S)", f"{STRESS} ", " ".join(rest))
+        phones = [*dropwhile(_PROBABILITY.fullmatch, spaced.split())]
         if not word.strip() or not phones:
             raise ValueError(
                 f"{where}: found {word!r:.60} without phones; expected word<TAB>phones separated by spaces."

@@ -49,13 +49,16 @@ _NASAL = r"[eo](?=[mn][aeiouyáéíóúâêôãõàü])"
 _ALIKE = r"(?!(?<=\best)oma|(?<=\b[fs])eme[ao]|(?<=\bs)emol|(?<=\bd)emos\b)"
 _FOREIGN = r"(?!(?<=\bpok)emon|(?<=\bg)omez\b|(?<=\bjim)enez\b|(?<=\bd)emod|(?<=\bd)emarch|(?<=\bagr)ement)"
 # Of 58,417 words that dictionaries of both countries have, 691 have no spelling in common, all but 20 by this rule.
-# *Bebê* and *falámos* are not among them, since one of the dictionaries has both spellings.
+# *Bebê*, in `_FINAL`, and *falámos* are not among them, since one of the dictionaries has both spellings.
+_FINAL = (
+    r"(?:(?<=\b(?:beb|bid|nen|pat|pur))|(?<=\b(?:glac|sufl))|(?<=\b(?:canap|carat|clich|croch|guich|matin)))e(?=s?\b)"
+)
 VARIANTS = {
     "br": Variant(
-        re.compile(rf"{_FOREIGN}{_NASAL}|a(?=mos\b)", re.IGNORECASE),  # acadêmico; falamos, also in the past
+        re.compile(rf"{_FOREIGN}{_NASAL}|{_FINAL}|a(?=mos\b)", re.IGNORECASE),  # acadêmico; falamos, also in the past
         {"é": "ê", "ó": "ô", "á": "a", "É": "Ê", "Ó": "Ô", "Á": "A"},
     ),
-    "pt": Variant(re.compile(_ALIKE + _NASAL, re.IGNORECASE), {"ê": "é", "ô": "ó", "Ê": "É", "Ô": "Ó"}),
+    "pt": Variant(re.compile(rf"{_ALIKE}{_NASAL}|{_FINAL}", re.IGNORECASE), {"ê": "é", "ô": "ó", "Ê": "É", "Ô": "Ó"}),
 }
 
 

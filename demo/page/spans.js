@@ -38,13 +38,14 @@ const ALIKE =
 const FOREIGN =
   `(?!(?<=${BORDER}pok)emon|(?<=${BORDER}g)omez${BORDER}|(?<=${BORDER}jim)enez${BORDER}|(?<=${BORDER}d)emod|` +
   `(?<=${BORDER}d)emarch|(?<=${BORDER}agr)ement)`;
+const FINAL = `(?<=${BORDER}(?:beb|bid|nen|pat|pur|glac|sufl|canap|carat|clich|croch|guich|matin))e(?=s?${BORDER})`;
 /** For each variant of Portuguese, its places, and for each mark that others have there, its own. */
 export const VARIANTS = {
   br: {
-    places: new RegExp(`${FOREIGN}${NASAL}|a(?=mos${BORDER})`, "giu"),
+    places: new RegExp(`${FOREIGN}${NASAL}|${FINAL}|a(?=mos${BORDER})`, "giu"),
     marks: { é: "ê", ó: "ô", á: "a", É: "Ê", Ó: "Ô", Á: "A" },
   },
-  pt: { places: new RegExp(`${ALIKE}${NASAL}`, "giu"), marks: { ê: "é", ô: "ó", Ê: "É", Ô: "Ó" } },
+  pt: { places: new RegExp(`${ALIKE}${NASAL}|${FINAL}`, "giu"), marks: { ê: "é", ô: "ó", Ê: "É", Ô: "Ó" } },
 };
 
 /** Return [start, end] of each match in a text, in characters. */

@@ -57,6 +57,7 @@ OF_EITHER = re.compile("[eo][mn][aeiou]")
 DIFFERING = [
     "o PREMIO academico de Antonio, que joga Pokemon: falamos do estomago e da femea 😀 genio economico",
     "Ténis, tenis e tênis; demos, DEMOS, os dêmos; Gomez e Jimenez, demode; e\u0301 eco\u0301nomo, genio-\u0301",
+    "A mae do bebe fez pure; ele bebe e aprende croche e CARATE",
     "https://x.com/genio e genio; 中文genio genio中 a_genio 1genio genio1 fenix\r\ncolonia",
 ]
 SPOKEN = [

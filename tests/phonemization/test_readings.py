@@ -10,14 +10,14 @@ from atenta.phonemization.readings import load_readings, read_lexicon, save_read
 def test_a_lexicon_of_aligners_is_read(tmp_path):
     path = tmp_path / "lexicon.txt"
     path.write_text(
-        "\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\r\nx\ta\u2028b\nkokoro\t0.5\t.25\tk ɔ k o ɾ o\nDr.\td\n",
+        "\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\r\nx\ta\u2028b\nkokoro\t0.5\t.25\tk ɔ k o ɾ o\nDr.\tˈd\n",
         encoding="utf-8",
     )
     assert read_lexicon(path) == {
         "kokoro": [("k", "o", "k", "o", "ɾ", "o"), ("k", "ɔ", "k", "o", "ɾ", "o")],
         "d'água": [("d", "a", "ɡ", "w", "ɐ")],
         "x": [("a", "b")],
-        "dr": [("d",)],
+        "dr": [("ˈ", "d")],
     }
 
 

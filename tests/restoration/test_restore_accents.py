@@ -44,6 +44,8 @@ def test_words_get_the_marks_of_a_variant(variant, right):
         assert restore_accents(strip_accents(expected), variant=variant) == expected
         assert restore_accents(expected, variant={"br": "pt", "pt": "br"}[variant]) == expected
     assert restore_text(strip_accents(right.lower()), variant=variant) == right
+    baby = {"br": "bebê", "pt": "bebé"}[variant]
+    assert restore_accents("A mae do bebe chegou.", variant=variant) == f"A mãe do {baby} chegou."
     assert restore_accents("O Pokemon de Gomez e Jimenez.", variant=variant) == "O Pokémon de Gómez e Jiménez."
 
 
