@@ -71,9 +71,7 @@ def main() -> None:
         with exit_on(ValueError, OSError):
             _search(options)
     except KeyboardInterrupt:
-        print(
-            "\nStopped. The same command uses the vectors of passages that are saved.", file=sys.stderr
-        )
+        print("\nStopped. The same command uses the vectors of passages that are saved.", file=sys.stderr)
         raise SystemExit(130) from None
 
 
