@@ -83,8 +83,8 @@ def load_predictor(options: PredictOptions) -> Predictor:
         class_name, kind = class_of(config), kind_of(config).name
         if kind not in _SERVED:
             raise ValueError(
-                f"{options.model} is {class_name}, of the kind {kind}, which has no answer for a line; expected one "
-                f"of {', '.join(_SERVED)}. Its card has code that runs it."
+                f"{options.model} is {class_name:.60}, of the kind {kind}, which has no answer for a line; expected "
+                f"one of {', '.join(_SERVED)}. Its card has code that runs it."
             )
         load, fitting = _SERVED[kind]
     else:
@@ -94,13 +94,13 @@ def load_predictor(options: PredictOptions) -> Predictor:
         class_name = ", ".join(others.architectures or [others.model_type])
         if not others.is_encoder_decoder:
             raise ValueError(
-                f"{options.model} is {class_name}; expected one of atenta, or an encoder-decoder of others."
+                f"{options.model} is {class_name:.60}; expected one of atenta, or an encoder-decoder of others."
             )
         load, fitting = _load_pipeline, ("ensemble", "generate", "device")
     for name, flag in _FLAGS.items():
         is_set = options.engine not in IN_TORCH if name == "engine" else getattr(options, name)
         if is_set and name not in fitting:
-            raise ValueError(f"{options.model} is {class_name}; {flag} is not for such a model: leave it out.")
+            raise ValueError(f"{options.model} is {class_name:.60}; {flag} is not for such a model: leave it out.")
     return load(options, folder)
 
 

@@ -98,14 +98,15 @@ class ModelFacts:
             saved = read_config(folder)
             class_name = class_of(saved)
             if not is_of_this_package(folder):
-                found = f"{class_name} is not a model of this package ({saved.get('model_type')!s:.60})"
+                found = f"{class_name:.60} is not a model of this package ({saved.get('model_type')!s:.60})"
                 raise ValueError(f"{folder / CONFIG}: {found}; expected one.")
             config, registered = load_config(folder), _registered_classes().get(class_name)
         else:
             config, class_name, registered = model.config, type(model).__name__, registered_class(model)
         if registered is None:
             raise ValueError(
-                f"{folder / CONFIG}: architectures has {class_name}; expected a class of this package or a subclass."
+                f"{folder / CONFIG}: architectures has {class_name:.60}; "
+                "expected a class of this package or a subclass."
             )
         weights = weight_files(folder)
         return cls(
