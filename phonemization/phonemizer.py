@@ -103,7 +103,8 @@ class Phonemizer:
         self.tagger, self.variants = tagger, tagger.tags
         self._readings, self._lexicon = dict(readings or {}), dict(lexicon or {})
         # Words of the lexicon that are none of a text, such as *mp3* and *R$*.
-        own = [word for word in self._lexicon if re.search(r"\d", word) or not _TOKEN.fullmatch(word)]
+        words = (word for word in self._lexicon if re.search(r"\w", word) and not word.isdecimal())
+        own = [word for word in words if re.search(r"\d", word) or not _TOKEN.fullmatch(word)]
         listed = "|".join(map(re.escape, sorted(own, key=len, reverse=True)))
         self._own = re.compile(rf"(?<!\w)({listed})(?!\w)", re.IGNORECASE) if own else None
         self._token = re.compile(f"{self._own.pattern}|{_TOKEN.pattern}", re.IGNORECASE) if self._own else _TOKEN

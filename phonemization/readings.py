@@ -57,7 +57,8 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
             )
         if len(word.split()) > 1:
             raise ValueError(f"{where}: found {word!r:.60}; expected one word, as texts are read word by word.")
-        lexicon.setdefault(plain_word(word.strip()).removesuffix("."), []).append(tuple(phones))
+        plain = plain_word(word.strip())
+        lexicon.setdefault(plain.removesuffix(".") or plain, []).append(tuple(phones))
     return lexicon
 
 

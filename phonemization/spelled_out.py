@@ -142,9 +142,11 @@ _SPACED_AMOUNT = re.compile(
 )
 _HOURS = re.compile(r"(?<=\d)(\s?h)(?:rs?|s)\b")
 _HEIGHT = re.compile(r"\b([12])m(\d\d)\b")
-_PER = re.compile(r"(?<=[\d€])/(kg|[glLh]|km|m[²2]|[a-zà-ÿ]{3,})\b")
+_PER = re.compile(r"(?<=[\d€])/(kg|[glLh]|km|m[²2]|hora|dia|noite|semana|mês|ano|pessoa|unidade|quilo|litro|metro)\b")
 # Numbers of telephones and of streets in Portugal.
-_DIGITS_OF_PORTUGAL = re.compile(r"(?<![\w.,-])(?:\d{4}-\d{3}|[29]\d\d ?\d{3} ?\d{3})(?![\w,-]|\.\d| \d)")
+_DIGITS_OF_PORTUGAL = re.compile(
+    r"(?<![\w.,$€£¥-])(?<![$€£¥] )(?:\d{4}-\d{3}|[29]\d\d ?\d{3} ?\d{3})(?![\w,-]|\.\d| \d| ?[$€£%])"
+)
 _BEFORE = [
     (re.compile(r"(?<!\d)(?<!\d )\b[Kk]m (?=\d)"), "quilômetro "),
     (re.compile(r"\bN[oO]\. ?(?=\d)"), "número "),

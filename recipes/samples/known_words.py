@@ -112,7 +112,8 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     consonants between vowels are those of Brazil there, as in *lixo* and *exame*. A plural has all this from its
     singular.
 
-    By the spelling alone, t and d are hard but before i; g is soft before e and i; the ending -ens has its glide;
+    By the spelling alone, t and d are hard but before i; g is soft before e and i, and there alone; s begins *servir*
+    and ends *capaz*, and ç and ss are s; the ending -ens has its glide, and -ões its õ;
     r after n is strong, as in *honra*; i is stressed in *caiu* and *juiz*; *leem* has its e; a stressed e or o before
     m or n is nasal, as in *dono* and *faremos*; e is closed in *cresceu* and open in *fizeram* and *esperam*; *exato*
     has z; vowels before the stress are closed, as in *serviço*; the ends -om, -im and -um are stressed, and so is the

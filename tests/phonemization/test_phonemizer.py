@@ -73,10 +73,13 @@ def test_a_lexicon_comes_first(tagger):
     assert [(word.source, word.confidence, word.ambiguous) for word in read.words] == [("lexicon", 1.0, ())] * 2
     assert all("gosto" not in texts for texts, *_ in tagger.calls)
     signs = {word: [phones(phone)] for word, phone in (("mp3", "a"), ("covid-19", "e"), ("r$", "i"), ("dr", "o"))}
+    signs |= {".": [phones("x")], ",": [phones("x")], "24": [phones("x")]}  # no words of texts, as aligners have them
     found = Phonemizer(tagger, lexicon=signs).phonemize(["MP3 de Covid-19", "R$ de mp34", "Dr. de"], "br")
     assert found[0] == "a ˈde e"
     assert found[1].startswith("i ˈde ˈeme")
     assert found[2] == "o ˈde"
+    with_signs = Phonemizer(tagger, lexicon=signs).phonemize("de 24,5. De", "br")
+    assert with_signs == Phonemizer(tagger).phonemize("de 24,5. De", "br")
 
 
 def test_homographs_have_both_readings(tagger):

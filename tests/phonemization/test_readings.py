@@ -10,7 +10,8 @@ from atenta.phonemization.readings import load_readings, read_lexicon, save_read
 def test_a_lexicon_of_aligners_is_read(tmp_path):
     path = tmp_path / "lexicon.txt"
     path.write_text(
-        "\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\r\nx\ta\u2028b\nkokoro\t0.5\t.25\tk ɔ k o ɾ o\nDr.\tˈd\n",
+        "\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\r\nx\ta\u2028b\nkokoro\t0.5\t.25\tk ɔ k o ɾ o\n"
+        "Dr.\tˈd\n.\tsil\n",
         encoding="utf-8",
     )
     assert read_lexicon(path) == {
@@ -18,6 +19,7 @@ def test_a_lexicon_of_aligners_is_read(tmp_path):
         "d'água": [("d", "a", "ɡ", "w", "ɐ")],
         "x": [("a", "b")],
         "dr": [("ˈ", "d")],
+        ".": [("sil",)],
     }
 
 

@@ -63,6 +63,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("$50, 5 £, R$ 3", "cinquenta dólares, cinco libras, três reais"),
         ("1 ½ copo, 2½ horas", "um e meio copo, duas e meia horas"),
         ("R$ 1,5 mi e 0,5 bi de pessoas", "um vírgula cinco milhão de reais e zero vírgula cinco bilhão de pessoas"),
+        ("12/dez e 3/turma", "doze/dez e três/turma"),
         ("letra z, plano s, psiu, P2P", "letra zê, plano ésse, psiu, pê dois pê"),
         ("ap. 12, CO2, H1N1", "apartamento doze, cê ó dois, agá um ene um"),
         ("5%-10%", "cinco por cento - dez por cento"),
@@ -153,6 +154,9 @@ def test_portugal_has_its_own_words():
     assert spell_out("16 km", "pt") == ("dezasseis quilómetros", [])
     assert spell_out("2 bi de euros", "pt") == ("dois mil milhões de euros", [])
     assert spell_out("912 345 678", "pt") == ("nove um dois três quatro cinco seis sete oito", [])
+    assert spell_out("€ 2 e 250 mil, € 234567890", "pt")[0].endswith(
+        "duzentos e trinta e quatro milhões quinhentos e sessenta e sete mil oitocentos e noventa euros"
+    )
     assert spell_out("1250-096 Lisboa", "pt") == ("um dois cinco zero zero nove seis Lisboa", [])
 
 
