@@ -162,6 +162,20 @@ def test_classes_that_differ_are_counted(labels, tmp_path, monkeypatch):
     assert compared.get("same answer", "").split() == (["0", "of", "2"] if labels > 1 else [])
 
 
+@pytest.mark.parametrize("of_pairs", [False, True])
+def test_single_texts_do_not_calibrate_a_model_of_pairs(of_pairs, tmp_path):
+    saved = {"task_specific_params": {"text-classification": {"text_pairs": of_pairs}}}
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, num_hidden_layers=1, **saved)
+    found = export.calibration_inputs(tmp_path, load_engine(tmp_path, "torch"), ["a", "b"])
+    assert len(found) == (0 if of_pairs else 2)
+
+
+def test_a_model_of_the_hub_is_to_be_fetched_first(models, monkeypatch):
+    monkeypatch.setattr(export, "find_model", lambda name: models / "tagger")  # its files in the cache of the Hub
+    with pytest.raises(SystemExit, match=r"^ana/accents is on the Hub.*hf download ana/accents"):
+        export.main(["ana/accents"])
+
+
 def test_answers_that_differ_are_counted(models, monkeypatch):
     """As if every second answer of one engine were another."""
     engine, other = (load_engine(models / "decoder", "torch") for _ in range(2))
