@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
+from atenta.engines.onnx_models import count_cores
 from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
 from atenta.recipes.training.checkpoints import (
@@ -232,14 +233,15 @@ def start_run(*options: Any) -> Run:
 
 
 def use_all_cores() -> None:
-    """Divide the cores of the machine among its processes if `accelerate launch` gave each process one thread.
+    """Divide the cores among the processes of the machine if `accelerate launch` gave each of them one thread.
 
-    It does so unless OMP_NUM_THREADS or `--num_cpu_threads_per_process` is given; a recipe that is started by `python`
-    or `torchrun` keeps the number of threads that OMP_NUM_THREADS sets.
+    The cores are those that this process may use: a container or `taskset` may allow fewer than there are.
+    accelerate gives one thread unless OMP_NUM_THREADS or `--num_cpu_threads_per_process` is given. A recipe that is
+    started by `python` or `torchrun` keeps the number of threads that OMP_NUM_THREADS sets.
     """
     launched_by_accelerate = "ACCELERATE_MIXED_PRECISION" in os.environ
     if launched_by_accelerate and os.environ.get("OMP_NUM_THREADS") == "1":
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+        torch.set_num_threads(max(1, count_cores() // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
 def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
