@@ -47,7 +47,7 @@ KeepLetters = Annotated[
 ]
 PortugueseVariant = Annotated[
     Literal["br", "pt"] | None,
-    typer.Option("--variant", help="Marks of Brazil or of Portugal: acadêmico, académico."),
+    typer.Option("--variant", case_sensitive=False, help="Marks of Brazil or of Portugal: acadêmico, académico."),
 ]
 Confidence = Annotated[
     float,

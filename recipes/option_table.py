@@ -24,6 +24,19 @@ WRITE_TABLE = "PYTHONPATH=tests python tests/support/option_table.py"
 _TABLE = Path(__file__).with_suffix(".yaml")
 _WIDEST = 110  # columns of --help
 _OF_DENOISING = ("denoising", "noise_density", "mean_span_length")  # once of seq2seq.py
+# By an option of ours, what GPT-2, BART, T5, nanoGPT, JoeyNMT, yoyodyne and users call it.
+_OF_OTHERS = {
+    "hidden_size": ("d_model", "n_embd", "embed_dim", "embedding_dim", "embedding_size"),
+    "intermediate_size": ("d_ff", "ffn_dim", "ff_size", "n_inner"),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads", "attention_heads"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
+    "encoder_layers": ("n_layer", "n_layers", "num_layers", "num_hidden_layers", "num_encoder_layers"),
+    "learning_rate": ("lr",),
+    "num_train_epochs": ("epochs", "num_epochs", "max_epochs"),
+    "per_device_train_batch_size": ("batch_size", "train_batch_size"),
+    "num_beams": ("beam_size", "beam_width", "beams"),
+    "max_steps": ("max_iters", "steps"),
+}
 _FIELD = re.compile(r"^    (\w+): ", re.MULTILINE)  # of a dataclass
 
 
@@ -103,7 +116,9 @@ def suggest_option(name: str, known: Iterable[str]) -> str:
     written = name.removeprefix("--").partition("=")[0]
     if written in _OF_DENOISING:
         return "masked spans are restored by a recipe of their own, pretrain_denoising.py, without --denoising"
-    close = get_close_matches(written, known, n=1)
+    known = list(known)
+    meant = [ours for ours, theirs in _OF_OTHERS.items() if written.replace("-", "_") in theirs and ours in known]
+    close = meant or get_close_matches(written, known, n=1)
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 

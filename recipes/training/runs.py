@@ -254,7 +254,8 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
         named = Path(training.resume_from_checkpoint)
         if damage := damage_of(named):
             raise SystemExit(
-                f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage})."
+                f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage}). Without "
+                f"the option, the last one in {folder} is taken."
             )
         return named, {}
     if training.overwrite_output_dir:

@@ -66,6 +66,20 @@ def test_options_of_recipes_and_of_transformers_are_known(words):
     check_names("seq2seq", words)
 
 
+@pytest.mark.parametrize(
+    ("recipe", "theirs", "ours"),
+    [
+        ("seq2seq", "d_model", "hidden_size"),
+        ("seq2seq", "num-layers", "encoder_layers"),
+        ("pretrain_causal", "n_layer", "num_hidden_layers"),
+        ("finetune_tagging", "lr=1", "learning_rate"),
+    ],
+)
+def test_names_that_other_tools_use_are_understood(recipe, theirs, ours):
+    with pytest.raises(ValueError, match=f"; did you mean {ours}\\?"):
+        check_names(recipe, [f"--{theirs}"])
+
+
 def test_unknown_options_are_named_without_their_values():
     with pytest.raises(ValueError, match="unknown option --hub_tok; did you mean hub_token") as refused:
         check_names("seq2seq", ["--hub_tok=secret"])
