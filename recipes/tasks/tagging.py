@@ -42,7 +42,8 @@ TAGGED_SENTENCES = RowFormat(
 
 def _expect_words(values: Any, name: str) -> list[str]:
     if not isinstance(values, list) or not values:
-        raise ValueError(f"found {values!r:.80} as the {name}s; expected a list of at least one text")
+        hint = ", in JSON; files with a word and its tag on a line end in .conll" if isinstance(values, str) else ""
+        raise ValueError(f"found {values!r:.80} as the {name}s; expected a list of at least one text{hint}")
     for number, value in enumerate(values, start=1):
         text = expect_text(value, f"{name} {number}")
         if text != text.strip():
