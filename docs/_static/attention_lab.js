@@ -8,7 +8,7 @@ const LAB_WORDS = isPortuguese ? {
   "2/projection-scoring-weighting": "Documento 2: três palavras, máscara causal",
   example: "Exemplo", multiply: "multiplicar por 0", add: "somar −∞", scale: "dividir por √d", masking: "Como mascarar",
   printed: "mostrar o que o documento imprimiu", reset: "voltar ao exemplo",
-  how: "Arraste um número de x ou das matrizes para os lados, ou mude-o com ↑ e ↓ (← e → trocam de número). Clique numa célula da máscara para esconder ou mostrar.",
+  how: "Arraste um número de x ou das matrizes para os lados, ou mude-o com ↑ e ↓ (← e → trocam de número). Clique numa célula da máscara para escondê-la ou mostrá-la.",
   mask: "máscara", scores: "pontuações QKᵀ", scaled: "÷ √d", masked: "mascaradas", weights: "pesos: softmax",
   output: "saída: pesos · V", hidden: "escondida", visible: "visível",
   cell: (name, row, column) => `${name}, linha ${row}, coluna ${column}`,
