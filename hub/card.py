@@ -37,7 +37,8 @@ CARD = "README.md"
 _TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores: the Hub has no such task
 _PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
 # Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
-_AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
+_AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")  # earlier
+_SAVED = "<!-- atenta filled this card in when the model was saved"
 _SEAL = re.compile(r"\n*<!-- atenta [^>]*?([0-9a-f]{16}) -->\s*$")
 _EVERYDAY_VERSIONS = ("atenta", "transformers", "tokenizers", "torch")
 
@@ -131,11 +132,10 @@ def make_card(
     card = ModelCard(content)
     body = re.sub(r"\n{3,}", "\n\n", card.text).strip()
     card.text = f"\n{body}\n"
-    if facts.is_described and not built_in:
-        seal = (
-            f"<!-- atenta filled this card in, and does so again at each push unless it is edited: {_digest(body)} -->"
-        )
-        card.text += f"\n{seal}\n"
+    if not built_in:
+        start = "<!-- atenta filled this card in" if facts.is_described else _SAVED
+        again = "at each push" if facts.is_described else "at each save and push"
+        card.text += f"\n{start}, and does so again {again} unless it is edited: {_digest(body)} -->\n"
     return card
 
 
@@ -148,20 +148,23 @@ def is_unedited(text: str) -> bool:
 
 
 def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:
-    """Write the card of a model of this package that was saved, if its folder has none, or that is about to be pushed.
+    """Write the card of a model of this package that was saved, or that is about to be pushed.
 
+    A card that somebody wrote, or a recipe, stays where a model is saved again; that of an earlier model does not.
     With the repository of a push, the folder has its card, or a generic one of transformers: it is replaced if nobody
     has edited it.
     """
     if registered_class(model) is None:
         return
     path = Path(folder) / CARD
+    text = path.read_text(encoding="utf-8", errors="replace").partition("\n---\n")[2] if path.exists() else None
+    is_of_save = text is not None and _SAVED in text and is_unedited(text)
     if repo_id is None:
-        if not path.exists():
+        if text is None or is_of_save:
             write_model_card(folder, CardFacts(), model=model)
         return
     card = ModelCard.load(path)
-    if any(mark in card.content for mark in _AUTOMATIC):
+    if is_of_save or any(mark in card.content for mark in _AUTOMATIC):
         write_model_card(folder, CardFacts(tags=tuple(card.data.tags or ())), repository=repo_id, model=model)
 
 

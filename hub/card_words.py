@@ -130,9 +130,10 @@ def format_measure(value: float, language: CardLanguage) -> str:
 
 
 def format_share(share: float, language: CardLanguage) -> str:
-    """Return a share in per cent; one that is nearly all is not called all."""
-    nearly_all = 0.99995 <= share < 1
-    return f"{'> ' if nearly_all else ''}{format_number(99.99 if nearly_all else 100.0 * share, language, 2)} %"
+    """Return a share in per cent; one that is nearly all is not called all, and what is nearly nothing not nothing."""
+    shown = min(max(100.0 * share, 0.01), 99.99) if 0 < share < 1 else 100.0 * share
+    sign = "> " if shown < 100.0 * share else "< " if shown > 100.0 * share else ""
+    return f"{sign}{format_number(shown, language, 2)} %"
 
 
 def describe_machine(machine: str, language: CardLanguage) -> str:

@@ -1,6 +1,7 @@
 """The code on a model card that runs the model."""
 
 import json
+import re
 
 from ..engines.kinds import LOADED, prompt_separator, saved_options
 from .card_facts import ModelFacts
@@ -72,8 +73,11 @@ def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
     config = model.config.to_dict()
     tag = next(iter(saved_options(config, model.kind.task).get("tag_characters", {})), None)
     code = code.replace("[TAG]", f"[{as_python(tag)}]" if tag else "[]").replace("AUTO_CLASS", model.kind.auto_class)
-    code = code.replace("EXAMPLE", as_python((example or model.kind.example) + prompt_separator(config)))
-    return code.replace("NAME", as_python(name))  # last: a name may contain the other words
+    filled = {
+        "NAME": as_python(name),
+        "EXAMPLE": as_python((example or model.kind.example) + prompt_separator(config)),
+    }
+    return re.sub("NAME|EXAMPLE", lambda word: filled[word[0]], code)  # at once: a text may contain either word
 
 
 def as_python(text: str) -> str:

@@ -193,7 +193,8 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
             plural = "s" if found[0][:-1].isupper() and found[0].endswith("s") else ""
             letters = " ".join(LETTER_NAMES[each] for each in found[0].removesuffix(plural).upper())
             return " " * before + letters + plural + " " * after
-        return ABBREVIATIONS[found[0].casefold()] + " " * after
+        name = ABBREVIATIONS.get(found[0].casefold())  # re.IGNORECASE takes ı and İ for i
+        return found[0] if name is None else name + " " * after
 
     for pattern, title in _TITLES:
         text = pattern.sub(title, text)

@@ -1,6 +1,7 @@
 """The part that the pipelines of this package share: how one is called and saved."""
 
 import os
+from collections.abc import Iterable, Mapping, Sized
 from typing import Any
 
 from transformers import Pipeline
@@ -28,7 +29,13 @@ class SavedPipeline(Pipeline):
             raise ValueError(f"tokenizer_config.json: model_max_length is {longest!r:.60}; expected a number.")
 
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Return the results for an input or several; those of an empty list are an empty list."""
+        """Return the results for an input or several; those of an empty list are an empty list.
+
+        Several are a list, a column or a data set of `datasets`, a tuple, or a generator or data set of torch.
+        """
+        is_one = isinstance(inputs, str | Mapping)
+        if isinstance(inputs, Iterable) and isinstance(inputs, Sized) and not is_one:  # transformers takes lists only
+            inputs = list(inputs)
         if isinstance(inputs, list) and not inputs:  # transformers looks at the first
             return []
         if isinstance(inputs, list) and not isinstance(inputs[0], dict):  # of questions

@@ -34,7 +34,7 @@ class TextToTextPipeline(SavedPipeline):
 
     Texts longer than the model's `window_length` are cut into windows, at the ends of sentences or words, and the
     outputs joined. Only models of this package have one, noted in training; those of others read each text at once.
-    An empty text gives an empty text.
+    An empty text gives an empty text, one also where several are asked for.
 
     Options, of the call or the pipeline:
 

@@ -73,7 +73,8 @@ def restore_text(
 
     Words are never changed: letters get marks and capitals, and a sign, one of `, . ? ! : ;`, may come after a word,
     before a space, before a line end and at the end of a text. Marks, capitals and signs that a text has are kept.
-    Digits, hyphens, quotation marks, dashes, and what `restore_accents` leaves alone, are not changed.
+    Digits, hyphens, quotation marks, dashes, and what `restore_accents` leaves alone, are not changed. Capitals that
+    a text has get no marks: for `VOCE` use [`restore_accents`].
 
     Args:
         texts: as in [`restore_accents`].

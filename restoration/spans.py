@@ -25,11 +25,13 @@ PROTECTED = re.compile(
     r"|(?<![^\s\"'“(\[=>])(?:~|\.\.?|(?=/[\w.-]+/))/[\w.-]+(?:/[\w.-]*)*"  # ~/instrucao, /home/instrucao
     r"|(?<![\w./-])[\w.-]+(?:/[\w.-]+)+/(?!\w)"  # docs/instrucao/
     # uol.com.br/acao, docs/acao.md, but not the end of a sentence without a space: `e facil.com isso`
+    # C:\Users\joao, C:/Users/joao, \\servidor\publico, ..\acao, %APPDATA%\acao
+    r"|(?<![\w\\.])(?:[a-zA-Z]:[\\/](?!/)|\\\\(?=[\w.-]+\\)|\.{1,2}\\|%\w+%\\)[^\s<>\"”»:*?|]*"
     rf"|(?<![\w./-])[.-]*+[\w/-]++(?:\.[\w/-]++)*?\.(?:com(?!\s+[a-zà-ÿ])|COM|{_TOP}|{_TOP.upper()})"
     rf"(?:\.[a-zA-Z]{{2}})?\b(?:/{_REST}*)?"
 )
 # What every such span has in it. Most texts have none of it, and this is found out thirty times as fast.
-_HINT = re.compile(rf"[`@#{{~]|%\(|\./|/[\w.-]*/|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
+_HINT = re.compile(rf"[`@#{{~\\]|%\(|[a-zA-Z]:/|\./|/[\w.-]*/|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
 
 
 class Variant(NamedTuple):

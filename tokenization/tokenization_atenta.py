@@ -193,6 +193,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             extra_special_tokens=tags,
             model_max_length=model_max_length,
             padding_side=input_format.padding_side,
+            truncation_side="right",  # named, so that another one is saved
             split_special_tokens=input_format.split_special_tokens,
             model_input_names=list(input_format.model_input_names),
         )

@@ -47,7 +47,8 @@ async function open(file) {
     return problem(say("notText", { name: file.name }));
   }
   solved();
-  opened = { name: file.name, text, reading: null };
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // which to the model would begin the first sentence
+  opened = { name: file.name, text: text.slice(mark.length), mark, reading: null };
   card.hidden = false;
   card.scrollIntoView({ block: "nearest" });
   nameLine.textContent = file.name;
@@ -102,9 +103,9 @@ function tell(key) {
 /** Offer the restored file, if it is read, with the confidence that the slider asks for. */
 function offer() {
   if (!opened?.reading) return;
-  const { name, reading } = opened, codes = restoredCodes(reading, minConfidence());
+  const { name, mark, reading } = opened, codes = restoredCodes(reading, minConfidence());
   URL.revokeObjectURL(save.href);
-  save.href = URL.createObjectURL(new Blob([textOf(codes)], { type: "text/plain;charset=utf-8" }));
+  save.href = URL.createObjectURL(new Blob([mark, textOf(codes)], { type: "text/plain;charset=utf-8" }));
   save.download = name.replace(/(\.[^.]*)?$/, (ending) => `.${say(accentsAlone() ? "suffix" : "restoredSuffix")}${ending}`);
   save.textContent = say("save", { name: save.download });
   delete state.dataset.words;

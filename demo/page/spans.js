@@ -24,6 +24,8 @@ const PROTECTED = new RegExp(
     `\\{\\{?[${SPACE}]?[${W}.]+(?::[^{}${SPACE}]*)?[${SPACE}]?\\}\\}?|%\\(${WORD}+\\)[a-z]?`, // Ola {usuario}, %(nao)s
     `(?<![^${SPACE}"'“(\\[=>])(?:~|\\.\\.?|(?=/[${W}.\\-]+/))/[${W}.\\-]+(?:/[${W}.\\-]*)*`, // ~/acao, /home/acao
     `(?<![${W}./\\-])[${W}.\\-]+(?:/[${W}.\\-]+)+/(?!${WORD})`, // docs/instrucao/
+    `(?<![${W}\\\\.])(?:[a-zA-Z]:[\\\\/](?!/)|\\\\\\\\(?=[${W}.\\-]+\\\\)|\\.{1,2}\\\\|%${WORD}+%\\\\)` +
+      `[^${SPACE}<>"”»:*?|]*`, // C:\Users\joao, C:/Users/joao, \\servidor\publico, ..\acao, %APPDATA%\acao
     `(?<![${W}./\\-])${DOTS_AND_DASHES}[${W}/\\-]+(?:\\.[${W}/\\-]+)*?` + // uol.com.br/acao, docs/acao.md
       `\\.(?:com(?![${SPACE}]+[a-zà-ÿ])|COM|${TOP}|${TOP.toUpperCase()})` +
       `(?:\\.[a-zA-Z]{2})?${BORDER}(?:/${REST}*)?`,

@@ -92,7 +92,7 @@ def test_a_file_is_restored_and_saved_under_a_new_name(open_page, tmp_path, keep
     with page.expect_download() as download:
         page.locator("#save").click()
     assert download.value.suggested_filename == "carta.accents.txt"
-    assert download.value.path().read_bytes().decode() == restore_accents(text)
+    assert download.value.path().read_bytes().decode() == restore_accents(path)
 
 
 def test_a_file_is_dropped_on_the_page(open_page):

@@ -262,6 +262,34 @@ def test_saving_keeps_a_card_that_is_there_and_only_the_main_process_writes_one(
     assert (tmp_path / "README.md").read_bytes() == before
 
 
+def test_a_card_that_saving_wrote_is_of_the_last_model(tmp_path):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    model = tiny_model(AtentaEncoderModel)
+    model.save_pretrained(tmp_path)
+    path = tmp_path / "README.md"
+    assert "`AtentaEncoderModel`" in path.read_text(encoding="utf-8")
+    path.write_text(path.read_text(encoding="utf-8").replace("## ", "## My "), encoding="utf-8")
+    before = path.read_bytes()
+    model.save_pretrained(tmp_path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("example", ["TREINAMENTO, EXAMPLE", "NAME"])
+def test_an_example_may_have_any_words(example, folder):
+    code = usage(make_card(folder, CardFacts(example=example), repository="ana/EXAMPLE"))
+    strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
+    assert {example, "ana/EXAMPLE"} <= set(strings)
+
+
+def test_scores_of_the_validation_data_are_not_called_those_of_a_test(folder):
+    facts = replace(FACTS, rows={"train": 12345, "validation": 20})
+    assert facts.test_split == "validation"
+    for language, of_test in (("en", "the test data"), ("pt", "dados de teste")):
+        text = make_card(folder, replace(facts, card_language=language)).text
+        assert of_test not in text
+        assert of_test in make_card(folder, replace(FACTS, card_language=language)).text
+
+
 def test_a_users_subclass_has_a_card(tmp_path):
     class MyDecoder(AtentaDecoderForCausalLM):
         pass

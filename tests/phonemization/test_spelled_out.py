@@ -161,4 +161,5 @@ def test_portugal_has_its_own_words():
 
 
 def test_numbers_stay_without_num2words(without_num2words):
+    assert spell_out("Veja a fıg. 3", "pt_BR") == ("Veja a fıg. 3", ["3"])  # a dotless i, which re takes for one
     assert spell_out("O Sr. tem 12, ou R$ 3,50", "pt_BR") == ("O senhor tem 12, ou R$ 3,50", ["12", "R$ 3,50"])

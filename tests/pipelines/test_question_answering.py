@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from datasets import Dataset
 from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast, pipeline
 
@@ -53,7 +54,7 @@ def test_the_shapes_are_those_of_transformers_4(answer):
     assert answer({"question": QUESTION, "context": CONTEXT}) == one
     rows = [{"question": QUESTION, "context": CONTEXT}, {"question": "Quem?", "context": CONTEXT[:50]}]
     expected = [answer(row) for row in rows]
-    assert answer(rows) == answer(rows, batch_size=2) == expected
+    assert answer(rows) == answer(rows, batch_size=2) == answer(Dataset.from_list(rows)) == expected
     assert answer(question=[QUESTION, "Quem?"], context=[CONTEXT, CONTEXT[:50]]) == expected
     assert answer(question=[QUESTION], context=CONTEXT) == [one]
     assert answer([]) == answer(question=[], context=[]) == []

@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from datasets import Dataset
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -83,7 +84,10 @@ def test_the_shapes_are_those_of_transformers_4(folder):
 def test_the_batch_size_changes_nothing(folder, batch_size):
     pipe = load(folder)
     options = {"num_beams": 3, "num_return_sequences": 2}
-    assert pipe(SOURCES, batch_size=batch_size, **options) == [pipe(source, **options) for source in SOURCES]
+    expected = [pipe(source, **options) for source in SOURCES]
+    assert pipe(SOURCES, batch_size=batch_size, **options) == expected
+    column = Dataset.from_dict({"source": SOURCES})["source"]
+    assert pipe(column, batch_size=batch_size, **options) == pipe(tuple(SOURCES), **options) == expected
 
 
 def test_tags_follow_a_tab(folder):

@@ -33,6 +33,11 @@ PROTECTED = [
     "docs/instrucao/",
     "docs/instrucao/acao.md",
     "../docs.d/acao.py",
+    r"C:\Users\joao",
+    "C:/Users/joao/acao",
+    r"\\servidor\publico",
+    r"..\acao",
+    r"%APPDATA%\publico",
 ]
 FREE = [
     "a acao",
@@ -54,6 +59,10 @@ FREE = [
     "10/12/2020",
     "{maca, limao}",
     "100% (nao)",
+    r"\item acao",
+    r"a \\ nao",
+    r"fim.\nnao",
+    "a:b",
 ]
 
 

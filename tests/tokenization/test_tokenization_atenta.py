@@ -297,9 +297,9 @@ def test_saved_files_need_no_code(family, tmp_path):
 def test_changed_settings_are_saved_and_those_of_a_call_are_not(tmp_path):
     tokenizer = AtentaTokenizer.from_texts(["abc"], family="encoder", model_max_length=4)
     assert tokenizer("abcabc", truncation=True).input_ids == [BOS, A, B, EOS]
-    tokenizer.padding_side, tokenizer.model_max_length = "left", 5
+    tokenizer.padding_side, tokenizer.truncation_side, tokenizer.model_max_length = "left", "left", 5
     tokenizer(["abc", "a"], padding="max_length", truncation=True, max_length=2, padding_side="right")
     backend = json.loads((saved(tokenizer, tmp_path) / "tokenizer.json").read_text())
     assert (backend["padding"], backend["truncation"]) == (None, None)
     loaded = AtentaTokenizer.from_pretrained(tmp_path)
-    assert (loaded.padding_side, loaded.model_max_length) == ("left", 5)
+    assert (loaded.padding_side, loaded.truncation_side, loaded.model_max_length) == ("left", "left", 5)
