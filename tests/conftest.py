@@ -5,7 +5,7 @@ import gc
 import hashlib
 import os
 import shutil
-from functools import partial
+from functools import cache, partial
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, in child processes too
@@ -39,9 +39,12 @@ def _same_random_numbers():
 @pytest.fixture(scope="session", autouse=True)
 def _trace_each_model_once():
     """Tracing a model for ONNX takes seconds, and many tests export the same weights with the same options."""
+    from torch.onnx._internal.exporter._registration import ONNXRegistry
+
     from atenta.engines import onnx_export
 
     traced, graphs_of = {}, onnx_export.graphs_of
+    new_registry = cache(ONNXRegistry.from_torchlib)  # half a second of each export
 
     def trace(key, export):
         if key not in traced:
@@ -53,7 +56,13 @@ def _trace_each_model_once():
         key = repr(model.config), weights.digest()
         return {name: partial(trace, (*key, name), export) for name, export in graphs_of(model).items()}
 
+    def registry(**options):
+        copied = copy.copy(new_registry(**options))
+        copied.functions = {name: [*several] for name, several in copied.functions.items()}
+        return copied
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ONNXRegistry, "from_torchlib", staticmethod(registry))
         patch.setattr(onnx_export, "graphs_of", graphs)
         yield
 

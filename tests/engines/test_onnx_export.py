@@ -22,7 +22,7 @@ from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, source_digests, weights_digest
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
-from support.exported import every_head, save_head, save_lively
+from support.exported import every_head, save_head
 from support.models import (
     ALL_LAYOUTS,
     GENERATORS,
@@ -81,7 +81,7 @@ def test_every_head(model_class, head_folder):
 
 
 def test_ngrams_that_segments_share(tmp_path):
-    options = {"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "conv_kernel_size": 3}
+    options = {"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "conv_kernel_size": 3, "num_hidden_layers": 1}
     assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, **options)
 
 
@@ -90,11 +90,11 @@ def test_ngrams_that_segments_share(tmp_path):
 )
 def test_groups_of_characters(layout, tmp_path):
     """In float32 as in torch, and in int8 with all products before the head rounded."""
-    options = GROUPS | {"downsampling_size": 32, "num_hidden_layers": 1, "num_labels": 3}
+    options = GROUPS | {"downsampling_size": 32, "downsampling_layers": 1, "num_hidden_layers": 1, "num_labels": 3}
     assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, tolerance=1e-5, **layout, **options)
     (path,) = export_onnx(tmp_path, "int8")
     products = products_of(path)
-    assert len(products["UINT8"]) == 2 + 1 + 2 * 4 + 1 + 4  # mixing, pooling, blocks on groups, spreading, last block
+    assert len(products["UINT8"]) == 2 + 1 + 4 + 1 + 4  # mixing, pooling, the block on groups, spreading, last block
     assert len(products["FLOAT"]) == 1
     edit_json(tmp_path / "config.json", downsampling_heads=4)
     with pytest.raises(ValueError, match=r"model\.onnx was not made of config\.json"):
@@ -218,10 +218,10 @@ def test_int8_files_round_the_blocks_only(calibrated, kind, tagger_files, tmp_pa
     assert sorted(head) == [3, 96]
 
 
-@pytest.mark.slow
-def test_int8_files_of_an_encoder_decoder(tmp_path):
-    vocab_size = save_lively(GENERATORS[1], tmp_path).config.vocab_size
-    encoder, decoder = map(products_of, export_onnx(tmp_path, "int8"))
+def test_int8_files_of_an_encoder_decoder(encoder_decoder_folder, tmp_path):
+    folder = shutil.copytree(encoder_decoder_folder, tmp_path / "model")
+    vocab_size = load_model(folder).config.vocab_size
+    encoder, decoder = map(products_of, export_onnx(folder, "int8"))
     assert len(encoder["UINT8"]) == 3 * 4 + 2 * 2
     assert "FLOAT" not in encoder
     assert len(decoder["UINT8"]) == 2 * (4 + 2)  # the source's keys and values are the encoder's

@@ -10,7 +10,7 @@ from atenta.engines.onnx_export import export_onnx
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.tokenization.base_letters import strip_accents
 
-STEPS = 400
+STEPS = 250
 
 
 def train(pairs, folder):

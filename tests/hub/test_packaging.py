@@ -23,6 +23,13 @@ assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
 assert atenta.phonemize("amanhã vou à praia") == "amãˈɲã ˈvow a ˈpɾayə"
 print(atenta.__version__)
 """
+# In a folder that holds a folder `atenta`, which is no package.
+BESIDE = """
+import pathlib, sys, atenta
+assert pathlib.Path(atenta.__file__).resolve().is_relative_to(sys.argv[1]), atenta.__file__
+assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
+print(atenta.__version__)
+"""
 
 
 def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
@@ -41,10 +48,9 @@ def install_and_use(tmp_path):
     def install_and_use(*what: str | Path, package_folder: Path | None = None) -> None:
         environment = tmp_path / "environment"
         python = install(*what, environment=environment)
-        # The folder that holds `atenta/`, which is no package, and another one.
-        for folder in (tmp_path, tmp_path / "elsewhere"):
+        for folder, script in ((tmp_path, BESIDE), (tmp_path / "elsewhere", USE)):
             folder.mkdir(exist_ok=True)
-            printed = run(python, "-c", USE, (package_folder or environment).resolve(), cwd=folder)
+            printed = run(python, "-c", script, (package_folder or environment).resolve(), cwd=folder)
             assert printed.split()[-1] == version("atenta")
 
     return install_and_use

@@ -112,9 +112,10 @@ def spoken():
 def test_more_is_right_than_with_the_most_frequent_marks(spoken):
     rows = spoken["test"][::10]
     model = score_marks(rows, restore_text([row["source"] for row in rows]))
-    counts = score_marks(rows, most_frequent_marks(spoken["train"], rows))
-    for each in ("capital", "comma", "period", "question"):  # others are too rare here
-        assert model[f"{each}_f1"] > counts[f"{each}_f1"]
+    # Of every eighth row, because counting takes long; of all of them, F1 is at most 0.07 higher.
+    counts = score_marks(rows, most_frequent_marks(spoken["train"][::8], rows))
+    for each, margin in {"capital": 0.1, "comma": 0.1, "period": 0.1, "question": 0}.items():  # others are too rare
+        assert model[f"{each}_f1"] > counts[f"{each}_f1"] + margin
 
 
 def test_the_model_is_small():

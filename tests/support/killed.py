@@ -4,6 +4,7 @@ The process receives SIGKILL when it reaches the PLACE, one of `PLACES`, for the
 there.
 """
 
+import gc
 import itertools
 import multiprocessing
 import os
@@ -90,6 +91,7 @@ def run_fork(
 
 
 def _run_script(folder: Path, printed: Path, killed_at: tuple[str, int] | None, words: Sequence[str]) -> None:
+    gc.freeze()  # what was imported: each training asks for a collection
     os.chdir(folder)
     with printed.open("wb") as file:
         os.dup2(file.fileno(), 1)
