@@ -36,8 +36,8 @@ from .usage_example import write_onnx_usage, write_usage
 CARD = "README.md"
 _TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores: the Hub has no such task
 _PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
-# Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
-_AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")  # earlier
+# Marks of cards that nobody wrote and that say nothing of the training: earlier ones, and that of transformers; ours.
+_AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
 _SAVED = "<!-- atenta filled this card in when the model was saved"
 _SEAL = re.compile(r"\n*<!-- atenta [^>]*?([0-9a-f]{16}) -->\s*$")
 _EVERYDAY_VERSIONS = ("atenta", "transformers", "tokenizers", "torch")
@@ -133,9 +133,9 @@ def make_card(
     body = re.sub(r"\n{3,}", "\n\n", card.text).strip()
     card.text = f"\n{body}\n"
     if not built_in:
-        start = "<!-- atenta filled this card in" if facts.is_described else _SAVED
-        again = "at each push" if facts.is_described else "at each save and push"
-        card.text += f"\n{start}, and does so again {again} unless it is edited: {_digest(body)} -->\n"
+        described = "<!-- atenta filled this card in, and does so again at each push"
+        start = described if facts.is_described else f"{_SAVED}, and does so again at each save and push"
+        card.text += f"\n{start} unless it is edited: {_digest(body)} -->\n"
     return card
 
 

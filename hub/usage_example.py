@@ -72,12 +72,14 @@ def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, exa
 def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
     config = model.config.to_dict()
     tag = next(iter(saved_options(config, model.kind.task).get("tag_characters", {})), None)
-    code = code.replace("[TAG]", f"[{as_python(tag)}]" if tag else "[]").replace("AUTO_CLASS", model.kind.auto_class)
     filled = {
+        "[TAG]": f"[{as_python(tag)}]" if tag else "[]",
+        "AUTO_CLASS": model.kind.auto_class,
         "NAME": as_python(name),
         "EXAMPLE": as_python((example or model.kind.example) + prompt_separator(config)),
     }
-    return re.sub("NAME|EXAMPLE", lambda word: filled[word[0]], code)  # at once: a text may contain either word
+    # At once: a name, an example or a tag may contain these words.
+    return re.sub(r"\[TAG\]|AUTO_CLASS|NAME|EXAMPLE", lambda word: filled[word[0]], code)
 
 
 def as_python(text: str) -> str:

@@ -1,7 +1,7 @@
 """The part that the pipelines of this package share: how one is called and saved."""
 
 import os
-from collections.abc import Iterable, Mapping, Sized
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from transformers import Pipeline
@@ -33,8 +33,8 @@ class SavedPipeline(Pipeline):
 
         Several are a list, a column or a data set of `datasets`, a tuple, or a generator or data set of torch.
         """
-        is_one = isinstance(inputs, str | Mapping)
-        if isinstance(inputs, Iterable) and isinstance(inputs, Sized) and not is_one:  # transformers takes lists only
+        is_one = isinstance(inputs, str | bytes | Mapping)
+        if not is_one and isinstance(inputs, Iterable) and hasattr(inputs, "__getitem__"):  # transformers takes lists
             inputs = list(inputs)
         if isinstance(inputs, list) and not inputs:  # transformers looks at the first
             return []

@@ -212,6 +212,7 @@ def test_accents_of_lines():
     for mark in ("", "\ufeff"):
         assert run_process("restore", input=(mark + text).encode()).stdout.decode() == mark + expected
     assert run("restore", "Nao e facil", "--min_confidence", 1.0).stdout == "Nao e facil\n"
+    assert run("restore", "academico", "--variant", "PT").stdout == "académico\n"
     record = json.loads(run("restore", "Nao e facil", "--probabilities").stdout)
     assert record["restored"] == restore_accents("Nao e facil")
     assert len(record["probabilities"]) == len("Nao e facil")

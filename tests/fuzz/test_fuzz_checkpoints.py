@@ -106,7 +106,7 @@ def harm(folder: Path, kind: str, target: str, *how) -> None:
         path.write_bytes(content)
 
 
-def given_options(folder: Path) -> dict:
+def options_that_are_set(folder: Path) -> dict:
     """Return the options of a run that are not null."""
     options = yaml.safe_load((folder / OUTSIDE).read_text(encoding="utf-8"))
     return {name: value for name, value in options.items() if value is not None}
@@ -175,7 +175,9 @@ def test_a_damaged_run_goes_on_from_what_is_intact_or_says_what_is_not(whole, ou
         return
     chosen = run.checkpoint and run.checkpoint.name
     if OUTSIDE in harmed and chosen is not None:  # a letter of the name of an option that is not given changes nothing
-        assert given_options(folder) == given_options(original), "resumed although its options were damaged"
+        assert options_that_are_set(folder) == options_that_are_set(original), (
+            "resumed although its options were damaged"
+        )
     assert chosen is None or changed is None
     skipped = CHECKPOINTS[CHECKPOINTS.index(chosen) + 1 :] if chosen else CHECKPOINTS
     for name in skipped:

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from atenta import AtentaDecoderForCausalLM
 from atenta.hub.card import is_unedited, make_card, write_model_card
 from atenta.hub.card_facts import CardFacts
+from atenta.hub.card_words import format_share
 from support.card_facts import FACTS, NASTY
 from support.models import tiny_model
 
@@ -132,6 +133,13 @@ def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
     assert (data.license, data.language, data.tags[-1]) == (name, name, name)
     (result,) = data.eval_results
     assert (result.dataset_name, result.metric_type) == (name, name)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0, "0.00 %"), (1e-9, "< 0.01 %"), (0.5, "50.00 %"), (0.999999, "> 99.99 %"), (1, "100.00 %")]
+)
+def test_a_share_is_all_or_nothing_only_if_it_is(share, text):
+    assert format_share(share, "en") == text
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,9 @@ def test_the_batch_size_changes_nothing(folder, batch_size):
     assert pipe(SOURCES, batch_size=batch_size, **options) == expected
     column = Dataset.from_dict({"source": SOURCES})["source"]
     assert pipe(column, batch_size=batch_size, **options) == pipe(tuple(SOURCES), **options) == expected
+    for other in (b"", set(SOURCES)):  # of no text, and of no order
+        with pytest.raises(TypeError, match="expected a text"):
+            pipe(other)
 
 
 def test_tags_follow_a_tab(folder):

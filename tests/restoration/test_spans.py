@@ -97,7 +97,28 @@ def test_other_text_is_not(text):
 
 
 @pytest.mark.parametrize(
-    "run", ["a", "a.", "a-", "`", "@", "#", "a@", "http:", "a.com-", "a/", "/", "./", "{", "{a", "~/"]
+    "run",
+    [
+        "a",
+        "a.",
+        "a-",
+        "`",
+        "@",
+        "#",
+        "a@",
+        "http:",
+        "a.com-",
+        "a/",
+        "/",
+        "./",
+        "{",
+        "{a",
+        "~/",
+        "\\",
+        "a\\",
+        "%a%",
+        "C:/",
+    ],
 )
 def test_a_long_run_is_read_once(run):
     """In quadratic time, it would not end before the suite's timeout."""
