@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.served_models import PredictOptions, load_predictor
@@ -26,7 +26,7 @@ from atenta.recipes.tasks.questions import QuestionTask
 from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.recipes.tasks.task import Row, Task
 from atenta.recipes.tasks.transduction import PairTask
-from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_answers
+from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_rows
 from atenta.recipes.training.results import table
 
 _Scores = dict[str, dict[str, float]]
@@ -151,7 +151,7 @@ def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, o
             except ValueError as error:
                 raise BadRow(row["where"], str(error)) from None
             encoded.append({name: values[0] for name, values in of_row.items()})
-        return task.compare(rows, nats_of_answers(model, tokenizer, encoded, options.batch_size))
+        return task.compare(rows, nats_of_rows(model, encoded, DataCollatorForSeq2Seq(tokenizer), options.batch_size))
     rows = task.prepare(rows)
     texts = [row["text"] for row in rows]
     if isinstance(model, AtentaPairVotesForCausalLM):

@@ -14,7 +14,6 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForCausalLM,
-    DataCollatorForSeq2Seq,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -200,29 +199,13 @@ def nats_by_decoder(
     size = block_size or model.config.max_position_embeddings
     rows = [{"input_ids": row} for batch in batches for row in pack(batch, tokenizer, size)["input_ids"]]
     special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
-    return sum(_nats_of_rows(model, rows, partial(collate_packed, **special), batch_size))
+    return sum(nats_of_rows(model, rows, partial(collate_packed, **special), batch_size))
 
 
-def nats_of_answers(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    rows: Sequence[Mapping[str, list[int]]],
-    batch_size: int,
-) -> list[float]:
-    """Return the negative log-likelihood of each answer to a prompt in nats, as in finetune_generation.py.
-
-    Args:
-        model: A decoder.
-        tokenizer: Its tokenizer.
-        rows: `input_ids` and `labels`, as `encode_prompts` returns them.
-        batch_size: Number of rows in a batch.
-    """
-    return _nats_of_rows(model, rows, DataCollatorForSeq2Seq(tokenizer), batch_size)
-
-
-def _nats_of_rows(
+def nats_of_rows(
     model: PreTrainedModel, rows: Sequence[Any], collate: Callable[[list[Any]], Any], batch_size: int
 ) -> list[float]:
+    """Return the negative log-likelihood of each row in nats for a decoder, of what is predicted in its `labels`."""
     nats: list[float] = []
     for batch in DataLoader(rows, batch_size, collate_fn=collate):  # type: ignore[arg-type]
         batch = {name: values.to(model.device) for name, values in batch.items()}
