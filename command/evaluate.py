@@ -15,7 +15,7 @@ from atenta.command.served_models import PredictOptions, load_predictor
 from atenta.command.text_lines import check_output_file, warn_once
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
-from atenta.recipes.reading.records import BadRow
+from atenta.recipes.reading.records import BadRow, good_rows
 from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.characters import RestorationTask
 from atenta.recipes.tasks.classification import ClassificationTask
@@ -109,15 +109,7 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     """Return the checked rows of a file, each also with `where` it is."""
-    rows = []
-    for record in row_format.read(str(path)):
-        if isinstance(record, BadRow):
-            raise record
-        where, fields = record
-        try:
-            rows.append({**row_format.check(fields), "where": where})
-        except ValueError as error:
-            raise BadRow(where, str(error)) from None
+    rows = [{**row, "where": where} for where, row in good_rows(row_format.read(str(path)), row_format.check)]
     if not rows:
         raise ValueError(f"{path}: found no rows; expected at least one of {', '.join(row_format.columns)}")
     return rows

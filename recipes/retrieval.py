@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import comb
 from pathlib import Path
@@ -23,11 +23,11 @@ from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.engines.saved_tensors import let_others_read
-from atenta.recipes.reading.file_formats import read_table
-from atenta.recipes.reading.records import BadRow, Record, expect_texts
+from atenta.recipes.reading.records import BadRow, good_rows
+from atenta.recipes.reading.splits import format_of_texts
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.misspellings import misspellings
-from atenta.recipes.tasks.documents import read_documents
+from atenta.recipes.tasks.documents import DOCUMENTS, read_documents
 
 RECALL_DEPTHS = (1, 5, 10)
 NGRAMS, EDITS, MODEL = "n-grams (TF-IDF)", "edit distance", "model"  # rows of tables and of metrics.json
@@ -37,6 +37,7 @@ COMBINATIONS = {SPELLINGS: (EDITS, NGRAMS), COMBINED: (MODEL, NGRAMS), ALL: (MOD
 WEIGHTS = "weights"  # in metrics.json: the weight of the first of the two in each combination
 SIZES = "tfidf_sizes"  # in metrics.json: the n-grams that the weights were chosen with
 NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
+_QUERIES = format_of_texts("query", "passage")
 _WEIGHT_STEPS = 20
 _QUERIES_AT_ONCE = 512
 
@@ -69,8 +70,8 @@ def read_folder(folder: str | Path, sample_by: str) -> Dataset:
     rows = []
     for path in paths:
         file = path.relative_to(folder).as_posix()
-        for place, fields in _raise_bad_rows(read_documents(path, sample_by)):
-            rows.append({"file": file, "id": f"{file}:{place.rpartition(' ')[2]}", "text": fields["text"]})
+        for place, row in good_rows(read_documents(path, sample_by), DOCUMENTS.check):
+            rows.append({"file": file, "id": f"{file}:{place.rpartition(' ')[2]}", **row})
     return Dataset.from_list(rows)
 
 
@@ -125,11 +126,8 @@ def read_queries(path: str | Path, passages: Dataset) -> list[LabelledQuery]:
         for index, name in enumerate(passages[column]):
             named[name].add(index)
     answers: dict[str, set[int]] = {}
-    for place, fields in _raise_bad_rows(read_table(path, columns=["query", "passage"])):
-        try:
-            query, passage = expect_texts(fields, ["query", "passage"]).values()
-        except ValueError as error:
-            raise BadRow(place, str(error)) from None
+    for place, row in good_rows(_QUERIES.read(str(path)), _QUERIES.check):
+        query, passage = row.values()
         if passage not in named:
             expected = f"a file, such as {passages[0]['file']}, or a passage, such as {passages[0]['id']}"
             raise BadRow(place, f"found {passage!r}; expected {expected}")
@@ -372,10 +370,3 @@ def mean_reciprocal_rank(scores: np.ndarray, queries: Sequence[LabelledQuery]) -
 def _standardized(scores: np.ndarray) -> np.ndarray:
     deviations = scores.std(axis=1, keepdims=True)
     return (scores - scores.mean(axis=1, keepdims=True)) / np.where(deviations > 0, deviations, 1)
-
-
-def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[Record]:
-    for record in records:
-        if isinstance(record, BadRow):
-            raise record
-        yield record

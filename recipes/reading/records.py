@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +42,21 @@ def expect_any(rows: Iterable[Record | BadRow], problem: str) -> Iterator[Record
         yield row
     if empty:
         raise ValueError(problem)
+
+
+def good_rows(
+    records: Iterable[Record | BadRow], check: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the location of each record and the row that `check` makes of it; raise the first bad row."""
+    for record in records:
+        if isinstance(record, BadRow):
+            raise record
+        where, fields = record
+        try:
+            row = check(fields)
+        except ValueError as error:
+            raise BadRow(where, str(error)) from None
+        yield where, row
 
 
 # Files

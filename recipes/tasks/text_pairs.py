@@ -10,7 +10,7 @@ from accelerate import PartialState
 from datasets import Dataset
 
 from atenta.recipes.reading.file_formats import read_squad
-from atenta.recipes.reading.records import BadRow, Record, expect_any
+from atenta.recipes.reading.records import BadRow, Record, expect_any, good_rows
 from atenta.recipes.reading.splits import format_of_texts
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.documents import cut_sentences, read_documents
@@ -94,10 +94,8 @@ def read_neighbours(names: Sequence[str], held_out: str, count: int, seed: int) 
     pairs: dict[tuple[str, str], None] = {}
     for name in names:
         if Path(name).suffix == ".txt":
-            for record in _sentences(name):
-                if isinstance(record, BadRow):
-                    raise record
-                pairs[record[1]["anchor"], record[1]["positive"]] = None
+            for _, row in good_rows(_sentences(name), TEXT_PAIRS.check):
+                pairs[row["anchor"], row["positive"]] = None
         elif (sample := SAMPLES.get(name)) and sample.rows and "text" in sample.columns:
             lines = (line for row in sample.rows()["train"] for line in row["text"].split("\n"))
             pairs |= dict.fromkeys(pair for line in lines for pair in _neighbours(line))
