@@ -39,7 +39,7 @@ from atenta.recipes.training.results import report_saved
 from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import Seq2SeqRecipeTrainer
 from atenta.tokenization.base_letters import strip_accents
-from atenta.tokenization.text_windows import GAP, GeneratedText, generate_windows, join_windows
+from atenta.tokenization.text_windows import GeneratedText, generate_windows, join_windows
 
 
 @dataclass
@@ -95,7 +95,7 @@ def main() -> None:
     if is_ours:
         unknown = {"window_length": None, "length_ratios": None}
         streamed = not isinstance(encoded["train"], datasets.Dataset)
-        model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
+        model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"]))
     # What the scores depend on, and `atenta evaluate` reads back.
     scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
     scored_by |= {"target_separator": pairs.target_separator}

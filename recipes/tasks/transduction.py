@@ -17,6 +17,7 @@ from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.source_metrics import SOURCE_METRICS, check_metrics, score_texts
 from atenta.recipes.tasks.rewriting import rewriting_baselines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
+from atenta.tokenization.text_windows import GAP
 
 # `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
 _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
@@ -124,15 +125,12 @@ def nearest_target(output: str, targets: Sequence[str], separator: str | None = 
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
 
 
-def measure_lengths(
-    rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]], gap: re.Pattern[str]
-) -> dict[str, Any]:
+def measure_lengths(rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]]) -> dict[str, Any]:
     """Return the options of an encoder-decoder's configuration that say how long the training pairs are.
 
     Args:
         rows: Pairs with `source`, `target` and `tags`.
         encoded: The output of `encode_pairs` for them.
-        gap: White space at which texts would always be cut.
 
     Returns:
         `window_length`, the number of source tokens that all but one in a thousand pairs do not exceed, or None if
@@ -146,7 +144,7 @@ def measure_lengths(
         tags.append(len(row["tags"]))
         words = len(row["source"].split())
         source_words = max(source_words, words)
-        regular += words == len(row["target"].split()) and not gap.search(row["source"])
+        regular += words == len(row["target"].split()) and not GAP.search(row["source"])
     sources = [len(ids) - of_row for ids, of_row in zip(encoded["input_ids"], tags)]
     ratios = [len(target) / source for target, source in zip(encoded["labels"], sources)]
     can_cut = source_words > 1 and regular >= 0.95 * len(sources)

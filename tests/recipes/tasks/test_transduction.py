@@ -10,7 +10,6 @@ from atenta.recipes.tasks.transduction import (
     measure_lengths,
     nearest_target,
 )
-from atenta.tokenization.text_windows import GAP
 
 
 @pytest.fixture
@@ -60,7 +59,7 @@ def test_tags_precede_the_source(tokenizer):
 def measured(tokenizer, pairs):
     rows = [{"source": source, "target": target, "tags": tags} for source, target, tags in pairs]
     columns = {name: [row[name] for row in rows] for name in ("source", "target", "tags")}
-    return measure_lengths(rows, encode_pairs(columns, tokenizer), GAP)
+    return measure_lengths(rows, encode_pairs(columns, tokenizer))
 
 
 def test_lengths_of_training_pairs(tokenizer):
