@@ -59,5 +59,5 @@ class PromptTask(LikelihoodTask):
     """
 
     kind = "prompt-answering"
-    rows = PROMPTS
+    row_format = PROMPTS
     predicted = "answer"

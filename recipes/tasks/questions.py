@@ -258,7 +258,7 @@ class QuestionTask(Task):
     """
 
     kind = "question-answering"
-    rows = QUESTIONS
+    row_format = QUESTIONS
     columns = ("question", "context")
 
     def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:

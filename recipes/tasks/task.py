@@ -23,14 +23,12 @@ class Task:
 
     Attributes:
         kind: The name of the kind of models that answer, in `engines/kinds.py`.
-        rows: The format of the rows' files.
         columns: What a model reads of a row, if a line of `atenta predict` has fields of the same names.
         config: The model's `config.json`; empty for a task without a model yet.
         options: What scores depend on besides the model, saved with it in `task_specific_params`.
     """
 
     kind: ClassVar[str]
-    rows: ClassVar[RowFormat]
     columns: ClassVar[Sequence[str]] = ()
 
     def __init__(self, config: Row | None = None, **options: Any) -> None:
@@ -48,7 +46,7 @@ class Task:
     @property
     def row_format(self) -> RowFormat:
         """The format of the rows' files, for the options; labels and tags must be those of the model."""
-        return self.rows
+        raise NotImplementedError
 
     def fields(self, row: Row) -> Row:
         """Return what the model reads of a row, as the fields of a line of `atenta predict`."""
