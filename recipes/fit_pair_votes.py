@@ -35,7 +35,7 @@ from atenta.recipes.option_annotations import FROM_1, SEED, one_of
 from atenta.recipes.reading.load import describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.reading.splits import Rows
-from atenta.recipes.tasks.documents import UNITS, DocumentArguments, encode_documents, load_documents
+from atenta.recipes.tasks.documents import DocumentArguments, UnitOption, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training.cost import CostMeter, check_country
 from atenta.recipes.training.options import CardLanguageOption, CardTitleOption, CountryOption
@@ -48,9 +48,7 @@ from atenta.recipes.training.runs import check_own_folder, run_recipe
 class VoteDocumentArguments(DocumentArguments):
     """The texts, and the documents within which tokens vote."""
 
-    sample_by: Annotated[
-        str, one_of(UNITS), "unit that is a document: document (a whole text), paragraph, line or sentence"
-    ] = "paragraph"
+    sample_by: UnitOption = "paragraph"
 
 
 @dataclass

@@ -23,6 +23,9 @@ from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, format
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 UNITS = ("document", "paragraph", "line", "sentence")  # that a text is cut into
+UnitOption = Annotated[
+    str, one_of(UNITS), "unit that is a document: document (a whole text), paragraph, line or sentence"
+]
 _SENTENCE = re.compile(r"""\S.*?(?:[.!?…]["'”’»)\]]*(?=\s)|\Z)""", re.DOTALL)
 # The ends of a text that is cut to a length, best first: the end of a line, of a sentence, of a word.
 _ENDS = [re.compile(end, re.DOTALL) for end in (r".*\n", r".*[.!?…][\"'”’»)]*\s", r".*\s")]
@@ -36,9 +39,7 @@ DOCUMENTS = format_of_texts("text")
 class DocumentArguments(DataArguments):
     """Options that name the texts and say how they are cut into documents."""
 
-    sample_by: Annotated[
-        str, one_of(UNITS), "the unit that is a document: document (a whole text), paragraph, line or sentence"
-    ] = "document"
+    sample_by: UnitOption = "document"
 
 
 def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
