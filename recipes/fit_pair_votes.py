@@ -36,7 +36,7 @@ from atenta.recipes.reading.load import describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import DocumentArguments, UnitOption, encode_documents, load_documents
-from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
+from atenta.recipes.token_levels import LEVELS, WITH_A_WORD, nats_by_votes
 from atenta.recipes.training.cost import CostMeter, check_country
 from atenta.recipes.training.options import CardLanguageOption, CardTitleOption, CountryOption
 from atenta.recipes.training.parsing import parse_arguments
@@ -62,14 +62,13 @@ class VoteArguments:
     _argument_group_name = "model"
 
     level: Annotated[str, one_of(list(LEVELS)), "tokens of the model: characters or words"] = "characters"
-    vocab_size: Annotated[int, "maximum number of word tokens; other words are <unk>"] = 30_000
+    vocab_size: Annotated[int, WITH_A_WORD, "maximum number of word tokens; other words are <unk>"] = 30_000
     max_distance: Annotated[
         list[int], "largest distance of voting tokens; of several, the best on the validation texts is kept"
     ] = field(default_factory=lambda: [1])
     smoothing: Annotated[float, "weight of the token frequencies, in votes"] = 0.01
 
     def __post_init__(self) -> None:
-        check_vocab_size(self.vocab_size)
         if not self.max_distance:
             raise ValueError("--max_distance is empty; expected at least one distance")
         try:

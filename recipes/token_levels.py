@@ -22,12 +22,17 @@ from transformers import (
 
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer, load_weights
+from atenta.recipes.option_annotations import Range
 from atenta.recipes.reading.load import report_rows
 from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import DocumentTask, collate_packed, pack
 from atenta.recipes.training.logit_reductions import nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+WITH_A_WORD = Range(  # sizes of a vocabulary
+    f"{len(_SPECIAL_TOKENS) + 1} or more: {', '.join(_SPECIAL_TOKENS)} and a word",
+    lambda size: size > len(_SPECIAL_TOKENS),
+)
 POSITIONS_AT_ONCE = 256  # each needs a number per token of the vocabulary, which limits memory
 
 
@@ -76,7 +81,8 @@ def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
     Raises:
         ValueError: If `vocab_size` is below 5.
     """
-    check_vocab_size(vocab_size)
+    if not WITH_A_WORD.holds(vocab_size):
+        raise ValueError(f"--vocab_size {vocab_size}: expected {WITH_A_WORD.words}")
     backend = Tokenizer(models.WordLevel(unk_token=_UNKNOWN))
     backend.normalizer = normalizers.NFC()
     backend.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -96,19 +102,6 @@ def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
         split_special_tokens=True,
         model_input_names=["input_ids", "attention_mask"],
     )
-
-
-def check_vocab_size(vocab_size: int) -> None:
-    """Check that a vocabulary has room for the special tokens and a word.
-
-    Raises:
-        ValueError: If `vocab_size` is below 5.
-    """
-    if vocab_size <= len(_SPECIAL_TOKENS):
-        raise ValueError(
-            f"--vocab_size is {vocab_size}; expected {len(_SPECIAL_TOKENS) + 1} or more: {', '.join(_SPECIAL_TOKENS)} "
-            "and a word"
-        )
 
 
 class Words:

@@ -141,7 +141,7 @@ def test_words_have_scores_per_word_and_the_share_of_unknown_words(files, tmp_pa
         ({"sample_by": "page"}, "--sample_by page"),
         ({"max_distance": 0}, "max_distance=0"),
         ({"smoothing": 0}, "smoothing=0.0"),
-        ({"vocab_size": 4}, "--vocab_size is 4"),
+        ({"vocab_size": 4}, "--vocab_size 4: expected 5 or more: <pad>"),
         ({"sample_length": 0}, "--sample_length 0"),
         ({"seed": 2**32}, "--seed 4294967296"),
     ],

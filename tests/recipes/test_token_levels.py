@@ -21,7 +21,7 @@ def test_the_most_frequent_words_are_tokens_after_the_special_ones():
     tokenizer = make_word_tokenizer(WORDS, 6)
     assert tokenizer.convert_ids_to_tokens(range(6)) == ["<pad>", "<bos>", "<eos>", "<unk>", "o", "rato"]
     assert tokenizer("o rato, o cão").tokens() == ["<bos>", "o", "rato", "<unk>", "o", "<unk>"]
-    with pytest.raises(ValueError, match="--vocab_size is 4; expected 5 or more"):
+    with pytest.raises(ValueError, match="--vocab_size 4: expected 5 or more"):
         make_word_tokenizer(WORDS, 4)
 
 
