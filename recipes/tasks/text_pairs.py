@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -103,12 +103,7 @@ def read_neighbours(names: Sequence[str], held_out: str, count: int, seed: int) 
             raise ValueError(f"{name}: found no sample of texts; expected a txt file, or a sample, such as novels")
     known = " ".join(held_out.split())
     drawn = random.Random(seed).sample(list(pairs), len(pairs))
-    kept: list[tuple[str, str]] = []
-    for pair in drawn:
-        if len(kept) == count:
-            break
-        if not any(sentence in known for sentence in pair):
-            kept.append(pair)
+    kept = list(islice((pair for pair in drawn if not any(sentence in known for sentence in pair)), count))
     if not kept:
         raise ValueError(f"{', '.join(names)}: found no two neighbouring sentences; expected at least two")
     return Dataset.from_list([TEXT_PAIRS.check({"anchor": a, "positive": b}) for a, b in kept], TEXT_PAIRS.features)
