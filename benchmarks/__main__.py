@@ -45,7 +45,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for number, name in enumerate(options.only, start=1):
         left = sum(SECTIONS[other].seconds for other in options.only[number - 1 :])
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
-        measured.append(run_section(name, folder, settings))
+        started = perf_counter()
+        works = list(SECTIONS[name].measure(settings))
+        about = {
+            "place": list(SECTIONS).index(name),
+            **describe_run(settings, " ".join(["python -m benchmarks", *sys.argv[1:]])),
+            "seconds": perf_counter() - started,
+        }
+        measured.append(write_section(folder / f"{name}.json", works, about))
     print(f"\nfigures\n{figure_table([row for section in measured for row in section['rows']])}")
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
@@ -76,18 +83,6 @@ def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: torch finds no GPU on this machine")
     return options
-
-
-def run_section(name: str, folder: Path, settings: Settings) -> dict:
-    """Measure a section, write its figures, and return what was written."""
-    started = perf_counter()
-    works = list(SECTIONS[name].measure(settings))
-    about = {
-        "place": list(SECTIONS).index(name),
-        **describe_run(settings, " ".join(["python -m benchmarks", *sys.argv[1:]])),
-        "seconds": perf_counter() - started,
-    }
-    return write_section(folder / f"{name}.json", works, about)
 
 
 if __name__ == "__main__":
