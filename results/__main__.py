@@ -13,15 +13,16 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
 
 from atenta.engines.saved_model import weight_files
 from atenta.engines.saved_tensors import count_weights
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
 from results.figures import read_run, write_json
@@ -39,7 +40,6 @@ _Data = Annotated[
 ]
 _Outputs = Annotated[Path, typer.Option(help="Folder of the models.")]
 _RUNS = typer.Option(help="Folder of the figures.")
-_Result = TypeVar("_Result")
 _DATA, _OUTPUTS = ROOT / "outputs" / "data", ROOT / "outputs" / "results"
 
 app = typer.Typer(add_completion=False, help=__doc__, rich_markup_mode=None)
@@ -58,12 +58,14 @@ def run(
     rows_file: Annotated[Path, typer.Option("--rows_file", "--rows-file", help="The rows.")] = FOLDER / "rows.yaml",
 ) -> None:
     """Run rows, and write the table. What a run prints is kept beside its model, in `<row>-<seed>.log`."""
-    rows = _or_exit(read_rows, rows_file)
+    with exit_on(ValueError):
+        rows = read_rows(rows_file)
     chosen = _choose(names, "row", rows, again) or [row.name for row in rows.values() if full or row.quick]
     try:
         Runner(rows, data, outputs, runs).run(chosen, again)
     finally:  # also what was done before a run that fails or is stopped
-        _or_exit(write_tables, list(rows.values()), runs, runs.parent)
+        with exit_on(ValueError):
+            write_tables(list(rows.values()), runs, runs.parent)
 
 
 @app.command()
@@ -81,7 +83,8 @@ def grid(
     """Run cells of a grid, and write its pages. Its models, and what their runs print, are in a folder of its name."""
     if name not in GRIDS:
         raise SystemExit(f"No grid {name}; expected {' or '.join(GRIDS)}.")
-    cells = _or_exit(read_grid, grid_file or FOLDER / f"{name}.yaml")
+    with exit_on(ValueError):
+        cells = read_grid(grid_file or FOLDER / f"{name}.yaml")
     chosen = _choose(names, "cell", cells.rows, again) or list(cells.rows)
     runs = runs or FOLDER / name
     if cells.cores:
@@ -89,23 +92,17 @@ def grid(
     try:
         Runner(cells.rows, data, outputs / name, runs).run(chosen, again)
     finally:
-        _or_exit(write_pages, cells, runs, runs.parent)
+        with exit_on(ValueError):
+            write_pages(cells, runs, runs.parent)
 
 
 @app.command()
 def table() -> None:
     """Write the table from the figures of results/runs, and the pages of the grids from theirs."""
-    _or_exit(write_tables, list(_or_exit(read_rows).values()), FOLDER / "runs", FOLDER)
-    for name in GRIDS:
-        _or_exit(write_pages, _or_exit(read_grid, FOLDER / f"{name}.yaml"), FOLDER / name, FOLDER)
-
-
-def _or_exit(function: Callable[..., _Result], *arguments: Any) -> _Result:
-    """Call a function, and end with the message of its error."""
-    try:
-        return function(*arguments)
-    except ValueError as error:
-        raise SystemExit(str(error)) from None
+    with exit_on(ValueError):
+        write_tables(list(read_rows().values()), FOLDER / "runs", FOLDER)
+        for name in GRIDS:
+            write_pages(read_grid(FOLDER / f"{name}.yaml"), FOLDER / name, FOLDER)
 
 
 def _choose(names: Sequence[str] | None, kind: str, rows: Mapping[str, Row], again: bool) -> list[str]:
@@ -180,7 +177,8 @@ class Runner:
         shown = self._command(row, seed)
         made_by = {"command": shown, "configuration": _digest_of_configuration(shown)}
         if kept.is_file():
-            earlier = _or_exit(read_run, kept)["run"]
+            with exit_on(ValueError):
+                earlier = read_run(kept)["run"]
             # The first runs did not note their configuration.
             configuration = earlier.get("configuration") or made_by["configuration"]
             if not again and made_by == {"command": earlier["command"], "configuration": configuration}:
@@ -259,7 +257,8 @@ def _digest_of_configuration(command: str) -> str | None:
         return None
     name = words[words.index("--config") + 1]
     file = next((path for path in (ROOT / name, CONFIGS / name) if path.is_file()), None)
-    options = _or_exit(read_yaml, file) if file else None  # without it, the recipe complains
+    with exit_on(ValueError):
+        options = read_yaml(file) if file else None  # without it, the recipe complains
     return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
 
