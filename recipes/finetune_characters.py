@@ -37,7 +37,7 @@ from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import BadRow, exit_on, printable, read_lines
 from atenta.recipes.reading.splits import Rows
-from atenta.recipes.samples.files import sample_files
+from atenta.recipes.samples.files import SPLITS, sample_files
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
@@ -132,9 +132,7 @@ def main() -> None:
             f"--word_list {characters.word_list}: expected a model that restores no capitals, and --spellings true; "
             "leave it out."
         )
-    report = report_rows(
-        {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
-    )
+    report = report_rows({name: rows[name] for name in SPLITS}, training, ["source"], tokenizer)
 
     spellings = learned = None
     if model.config.spellings_file:

@@ -97,9 +97,8 @@ def main() -> None:
         streamed = not isinstance(encoded["train"], datasets.Dataset)
         model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"]))
     # What the scores depend on, and `atenta evaluate` reads back.
-    scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
-    scored_by |= {"target_separator": pairs.target_separator}
-    task = PairTask(**scored_by)
+    scored_by = {"several_targets": pairs.several_targets, "target_separator": pairs.target_separator}
+    task = PairTask(metrics=search.metrics, **scored_by)
     model.config.task_specific_params = task.task_specific_params
     collator = DataCollatorForSeq2Seq(tokenizer, model)
     trainer = train_to_generate(run, model, training, tokenizer, encoded, collator, search)
