@@ -32,8 +32,9 @@ from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesFo
 from atenta.engines.saved_model import load_config
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, SEED, one_of
+from atenta.recipes.pictures.drawing import check_writable
 from atenta.recipes.reading.load import describe_data, encode_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on, printable
 from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import DocumentArguments, UnitOption, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, WITH_A_WORD, nats_by_votes
@@ -119,13 +120,12 @@ def main() -> None:
         datasets.disable_progress_bars()
     if data.streaming:
         raise SystemExit("--streaming: the texts are read several times, to count and to score; leave it out.")
-    if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
+    folder = Path(run.output_dir)
+    if (folder / "config.json").is_file() and not run.overwrite_output_dir:
         raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
     check_own_folder(run.output_dir)
-    try:
-        Path(run.output_dir).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SystemExit(f"--output_dir {run.output_dir}: expected a folder to write in: {error.strerror}") from None
+    with exit_on(ValueError):
+        check_writable(folder)
     logging.disable_progress_bar()  # of saving and loading, which are instant here
     level, training = LEVELS[sizes.level], TrainingArguments(output_dir=run.output_dir, report_to="none")
     splits = load_documents(data, training)
@@ -153,7 +153,6 @@ def main() -> None:
 
     sample = continue_text(model, tokenizer, run.prompt, run.sample_length, seed=run.seed)
     print(printable(sample), flush=True)
-    folder = Path(run.output_dir)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     (folder / "sample.txt").write_text(sample, encoding="utf-8")
