@@ -142,7 +142,8 @@ def to_home(model: PreTrainedModel) -> PreTrainedModel:
     config = model.config
     home = getattr(transformers, home_of(config, type(model).__name__))
     convert = _CONVERSIONS[home.config_class.model_type]
-    options, weights = convert(model)
+    base = f"{home.base_model_prefix}." if hasattr(model, "model") else ""  # before all names but those of a head
+    options, weights = convert(model, base)
     names = ["vocab_size", "pad_token_id", "bos_token_id", "eos_token_id", "attention_dropout"]
     if not config.is_encoder_decoder:
         names += ["hidden_size", "num_hidden_layers", "num_attention_heads", "id2label", "label2id", "problem_type"]
@@ -160,12 +161,6 @@ def to_home(model: PreTrainedModel) -> PreTrainedModel:
 
 
 # The parts of a model
-
-
-def _stack(model: Any) -> tuple[Any, bool]:
-    """Return the blocks of an encoder or a decoder with their embeddings, and whether the model has a head."""
-    has_head = hasattr(model, "model")
-    return model.model if has_head else model, has_head
 
 
 def _weight_and_bias(layer: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -210,21 +205,24 @@ def _position_table(stack: Any) -> torch.Tensor:
     return positions.compute(torch.arange(stack.config.max_position_embeddings, device=stack.device)).to(stack.dtype)
 
 
-def _without_bias(norm: nn.LayerNorm, head: nn.Linear) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return weight and bias of a norm, and the weight of a head without bias that computes the same after it.
+def _last_norm_and_head(model: Any, norm: nn.LayerNorm, name: str) -> Weights:
+    """Return the weights of the last norm of a decoder, under a name, and of the head after it, if there is one.
 
-    For numbers n with the sum 0, (W + a1ᵀ)(n + 1) = Wn + W1 + ad, where d is their number: a is what makes the last
-    two the bias.
+    The classes have no bias in the head of tokens. For numbers n with the sum 0, (W + a1ᵀ)(n + 1) = Wn + W1 + ad,
+    where d is their number: a is what makes the last two the bias.
     """
-    weight, bias = head.weight * norm.weight, head.weight @ norm.bias + _weight_and_bias(head)[1]
-    added = (bias - weight.sum(-1)) / weight.shape[1]
-    return torch.ones_like(norm.weight), torch.ones_like(norm.weight), weight + added[:, None]
+    if hasattr(model, "lm_head"):
+        head, bias = _weight_and_bias(model.lm_head)
+        weight, one = head * norm.weight, torch.ones_like(norm.weight)
+        added = (head @ norm.bias + bias - weight.sum(-1)) / weight.shape[1]
+        return {**_layer(name, one, one), "lm_head.weight": weight + added[:, None]}
+    return _same(name, norm) | ({"score.weight": model.score.weight} if hasattr(model, "score") else {})
 
 
 # Encoders
 
 
-def _to_eurobert(model: Any) -> tuple[Options, Weights]:
+def _to_eurobert(model: Any, base: str) -> tuple[Options, Weights]:
     stack, config = model.model, model.config
     name, head = ("lm_head", model.lm_head) if hasattr(model, "lm_head") else ("classifier", model.classifier)
 
@@ -237,12 +235,12 @@ def _to_eurobert(model: Any) -> tuple[Options, Weights]:
         return weight, bias + weight @ block.get_submodule(f"{part}_frame").norm.bias
 
     table = _token_table(stack)
-    weights = {"model.embed_tokens.weight": table - table.mean(-1, keepdim=True)}
-    weights |= _blocks(stack, "model.layers", _EUROBERT, change)
+    weights = {f"{base}embed_tokens.weight": table - table.mean(-1, keepdim=True)}
+    weights |= _blocks(stack, f"{base}layers", _EUROBERT, change)
     for index in range(config.num_hidden_layers):
-        weights[f"model.layers.{index}.mlp.up_proj.weight"] = table.new_zeros(config.intermediate_size, table.shape[1])
-        weights[f"model.layers.{index}.mlp.up_proj.bias"] = table.new_ones(config.intermediate_size)
-    weights["model.norm.weight"] = stack.norm.weight
+        weights[f"{base}layers.{index}.mlp.up_proj.weight"] = table.new_zeros(config.intermediate_size, table.shape[1])
+        weights[f"{base}layers.{index}.mlp.up_proj.bias"] = table.new_ones(config.intermediate_size)
+    weights[f"{base}norm.weight"] = stack.norm.weight
     weights |= _layer(name, head.weight, head.bias + head.weight @ stack.norm.bias)
     options = {
         "intermediate_size": config.intermediate_size,
@@ -266,8 +264,8 @@ def _bert_options(config: PreTrainedConfig) -> Options:
     }
 
 
-def _to_esm(model: Any) -> tuple[Options, Weights]:
-    (stack, has_head), config = _stack(model), model.config
+def _to_esm(model: Any, base: str) -> tuple[Options, Weights]:
+    stack, config = getattr(model, "model", model), model.config
     steep = _STEEP if config.hidden_act == "relu" else 1.0
 
     def change(block: Any, name: str, weight: torch.Tensor, bias: torch.Tensor) -> tuple:
@@ -275,12 +273,11 @@ def _to_esm(model: Any) -> tuple[Options, Weights]:
             return weight * steep, bias * steep
         return (weight / steep, bias) if name == "feed_forward.down_proj" else (weight, bias)
 
-    base = "esm." if has_head else ""
     weights = {f"{base}embeddings.word_embeddings.weight": _token_table(stack)}
     weights |= _blocks(stack, f"{base}encoder.layer", _BERT, change)
     weights |= _same(f"{base}encoder.emb_layer_norm_after", stack.norm)
-    weights |= _same("classifier.dense" if has_head else "pooler.dense", stack.pooler.dense)
-    if has_head:
+    weights |= _same("classifier.dense" if base else "pooler.dense", stack.pooler.dense)
+    if base:
         weights |= _same("classifier.out_proj", model.classifier)
     options = _bert_options(config) | {
         "position_embedding_type": "rotary",
@@ -290,9 +287,8 @@ def _to_esm(model: Any) -> tuple[Options, Weights]:
     return options, weights
 
 
-def _to_megatron(model: Any) -> tuple[Options, Weights]:
-    (stack, has_head), config = _stack(model), model.config
-    base = "bert." if has_head else ""
+def _to_megatron(model: Any, base: str) -> tuple[Options, Weights]:
+    stack, config = getattr(model, "model", model), model.config
     table, segments = _token_table(stack, with_segment=False), stack.embeddings.embed_segments
     weights = {
         f"{base}embeddings.word_embeddings.weight": table,
@@ -327,9 +323,8 @@ def _to_megatron(model: Any) -> tuple[Options, Weights]:
 # Decoders
 
 
-def _to_neox(model: Any) -> tuple[Options, Weights]:
-    (stack, has_head), config = _stack(model), model.config
-    base = "gpt_neox." if has_head else ""
+def _to_neox(model: Any, base: str) -> tuple[Options, Weights]:
+    stack, config = getattr(model, "model", model), model.config
     weights = {f"{base}embed_in.weight": _token_table(stack)}
 
     def change(block: Any, name: str, weight: torch.Tensor, bias: torch.Tensor) -> tuple:
@@ -341,12 +336,7 @@ def _to_neox(model: Any) -> tuple[Options, Weights]:
         return weight, bias
 
     weights |= _blocks(stack, f"{base}layers", _NEOX, change, ours=(_OURS[0], *_OURS[3:]))
-    weights |= _same(f"{base}final_layer_norm", stack.norm)
-    if hasattr(model, "lm_head"):
-        *norm, weights["lm_head.weight"] = _without_bias(stack.norm, model.lm_head)
-        weights |= _layer(f"{base}final_layer_norm", *norm)
-    elif has_head:
-        weights["score.weight"] = model.score.weight
+    weights |= _last_norm_and_head(model, stack.norm, f"{base}final_layer_norm")
     theta = config.position_embedding_theta
     options = {
         "intermediate_size": config.intermediate_size,
@@ -360,26 +350,18 @@ def _to_neox(model: Any) -> tuple[Options, Weights]:
     return options, weights
 
 
-def _to_opt(model: Any) -> tuple[Options, Weights]:
-    (stack, has_head), config = _stack(model), model.config
-    base = "model.decoder" if has_head else "decoder"
+def _to_opt(model: Any, base: str) -> tuple[Options, Weights]:
+    stack, config = getattr(model, "model", model), model.config
     positions = _position_table(stack)
     weights = {
-        f"{base}.embed_tokens.weight": _token_table(stack),
-        f"{base}.embed_positions.weight": torch.cat((torch.zeros_like(positions[:2]), positions)),  # they begin at 2
+        f"{base}decoder.embed_tokens.weight": _token_table(stack),
+        f"{base}decoder.embed_positions.weight": torch.cat((torch.zeros_like(positions[:2]), positions)),  # from 2 on
     }
-    weights |= _blocks(stack, f"{base}.layers", _BART)
-    final, norm = f"{base}.final_layer_norm", stack.norm
-    if config.norm_first:
-        weights |= _same(final, norm)
-    else:
-        final = f"{base}.layers.{config.num_hidden_layers - 1}.final_layer_norm"
-        norm = stack.layers[-1].feed_forward_frame.norm
-    if hasattr(model, "lm_head"):
-        *changed, weights["lm_head.weight"] = _without_bias(norm, model.lm_head)
-        weights |= _layer(final, *changed)
-    elif has_head:
-        weights["score.weight"] = model.score.weight
+    weights |= _blocks(stack, f"{base}decoder.layers", _BART)
+    norm, place = stack.norm, "final_layer_norm"
+    if not config.norm_first:
+        norm, place = stack.layers[-1].feed_forward_frame.norm, f"layers.{config.num_hidden_layers - 1}.{place}"
+    weights |= _last_norm_and_head(model, norm, f"{base}decoder.{place}")
     options = {
         "ffn_dim": config.intermediate_size,
         "activation_function": config.hidden_act,
@@ -392,7 +374,7 @@ def _to_opt(model: Any) -> tuple[Options, Weights]:
 # Encoder-decoders
 
 
-def _to_marian_or_pegasus(model: Any) -> tuple[Options, Weights]:
+def _to_marian_or_pegasus(model: Any, base: str) -> tuple[Options, Weights]:
     config = model.config
     order = torch.arange(config.hidden_size, device=model.device)
     if not config.norm_first:
@@ -406,7 +388,7 @@ def _to_marian_or_pegasus(model: Any) -> tuple[Options, Weights]:
     weights = {"lm_head.weight": model.lm_head.weight[:, order]}
     weights["final_logits_bias"] = _weight_and_bias(model.lm_head)[1][None]
     for side in ("encoder", "decoder"):
-        stack, place = getattr(model.model, side), f"model.{side}"
+        stack, place = getattr(model.model, side), f"{base}{side}"
         weights[f"{place}.embed_tokens.weight"] = _token_table(stack)[:, order]
         weights |= _blocks(stack, f"{place}.layers", _BART, change)
         if config.norm_first:
@@ -414,7 +396,7 @@ def _to_marian_or_pegasus(model: Any) -> tuple[Options, Weights]:
             weights |= _same(f"{place}.layer_norm", stack.norm)
     ours = tuple(name.replace("self_attn", "cross_attn") for name in _OURS[:5])
     theirs = tuple(name.replace("self_attn", "encoder_attn") for name in _BART[:5])
-    weights |= _blocks(model.model.decoder, "model.decoder.layers", theirs, change, ours)
+    weights |= _blocks(model.model.decoder, f"{base}decoder.layers", theirs, change, ours)
     options = {
         "d_model": config.hidden_size,
         "encoder_layers": config.encoder_layers,
@@ -433,7 +415,7 @@ def _to_marian_or_pegasus(model: Any) -> tuple[Options, Weights]:
     return options, weights
 
 
-_CONVERSIONS: dict[str, Callable[[Any], tuple[Options, Weights]]] = {
+_CONVERSIONS: dict[str, Callable[[Any, str], tuple[Options, Weights]]] = {
     "eurobert": _to_eurobert,
     "esm": _to_esm,
     "megatron-bert": _to_megatron,
