@@ -13,7 +13,7 @@ from pathlib import Path
 
 import onnx
 import torch
-from mistakes import write_mistakes
+from mistakes import find_mistakes
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -102,7 +102,7 @@ def build_site(
         **{"foreignU": FOREIGN_U, "foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
     }
     (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
-    write_mistakes(site / "mistakes.json")
+    (site / "mistakes.json").write_text(json.dumps(find_mistakes(), ensure_ascii=False), encoding="utf-8")
     _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")
     model = load_model(trained)
     for name, export in graphs_of(model).items():

@@ -1,7 +1,6 @@
 """Sentences that the model of the page gets wrong, as the page shows them beside its box: computed, not chosen."""
 
 import csv
-import json
 from collections import defaultdict
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -9,21 +8,19 @@ from pathlib import Path
 from atenta import restore_accents
 from atenta.tokenization.base_letters import strip_accents
 
+# With the columns `group` and `text`, without quotes.
 SENTENCES = Path(__file__).parents[1] / "recipes" / "data" / "everyday_pt" / "test.tsv"
 MOST, MOST_OF_GROUP = 12, 2  # sentences that are shown
 
 
-def find_mistakes(path: Path = SENTENCES) -> dict[str, list[dict]]:
+def find_mistakes() -> dict[str, list[dict]]:
     """Return how many sentences of a test come out right, and some of those that do not.
-
-    Args:
-        path: a file with the columns `group` and `text`, without quotes.
 
     Returns:
         `groups`, with `name`, `all` and `right` of each, and `sentences`, with `group`, `given`, `answered` and
         `right`: the first wrong one of each group, then the second.
     """
-    with path.open(encoding="utf-8", newline="") as file:
+    with SENTENCES.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     given = [strip_accents(row["text"]) for row in rows]
     answers = restore_accents(given)
@@ -40,8 +37,3 @@ def find_mistakes(path: Path = SENTENCES) -> dict[str, list[dict]]:
         "groups": [{"name": name, "all": total, "right": right} for name, (total, right) in counts.items()],
         "sentences": [sentence for sentence in in_turns if sentence][:MOST],
     }
-
-
-def write_mistakes(path: Path) -> None:
-    """Write what `find_mistakes` finds as the page's JSON."""
-    path.write_text(json.dumps(find_mistakes(), ensure_ascii=False), encoding="utf-8")
