@@ -74,16 +74,14 @@ class LetterTagger:
         self.tags = tuple(self._marks)
         self.letters = frozenset(reader.config.character_variants) - {*self._marks.values()}
         self.longest = reader.config.window_length - len(self._marks)  # letters of a word that one window has
-        self._pieces = [self._units(reader.config.id2label[index]) for index in range(len(reader.config.id2label))]
+        labels = (reader.config.id2label[index] for index in range(len(reader.config.id2label)))
+        self._pieces = [tuple(each.split(self._separator)[:-1] if self._separator else each) for each in labels]
         has_unit = np.array([piece.count(options["unique_unit"]) for piece in self._pieces])
         self._without, self._once = (np.where(has_unit == count, 0.0, _FORBIDDEN) for count in (0, 1))
         self._barred = {
             of_tags: np.array([_FORBIDDEN if any(unit in units for unit in piece) else 0.0 for piece in self._pieces])
             for of_tags, units in absent.items()
         }
-
-    def _units(self, piece: str) -> tuple[str, ...]:
-        return tuple(piece.split(self._separator)[:-1]) if self._separator else tuple(piece)
 
     def join(self, units: Sequence[str]) -> str:
         """Return units as a text, as targets of training have them."""
@@ -117,8 +115,10 @@ class LetterTagger:
         if not len(inside):
             return written
         starts = borders[inside]
-        total = _log_total(totals, starts)
-        for word, start, end, of_all in zip(inside, starts, borders[inside + 1], total):
+        of_all_ways = np.add.reduceat(totals[:, 0], starts)  # the logarithms of the probabilities, (words,)
+        if len(groups) > 1:
+            of_all_ways += np.logaddexp.reduceat(totals[:, 1] - totals[:, 0], starts)
+        for word, start, end, of_all in zip(inside, starts, borders[inside + 1], of_all_ways):
             ways: dict[tuple[str, ...], float] = {}
             for score, pieces in _n_best(labels[start:end].tolist(), scores[start:end].tolist(), n_best):
                 if ways and score < _FORBIDDEN / 2:
@@ -173,14 +173,6 @@ class LetterTagger:
         joined = [np.concatenate(each) for each in zip(*found)]
         order = np.argsort(joined[0])
         return joined[0][order], joined[1][order], joined[2][order], joined[3][order]
-
-
-def _log_total(totals: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the logarithm of the probability of all words that may be written, (words,)."""
-    sums = np.add.reduceat(totals[:, 0], starts)
-    if totals.shape[1] == 1:
-        return sums
-    return sums + np.logaddexp.reduceat(totals[:, 1] - totals[:, 0], starts)
 
 
 def _n_best(labels: list[list[list[int]]], scores: list[list[list[float]]], count: int) -> _Ranked:

@@ -188,7 +188,11 @@ class Phonemizer:
             UserWarning: If numbers or words stay as they are.
         """
         texts = list_of_texts(texts)
-        self._check_variant(variant)
+        if variant not in (self.variants or (None,)):
+            variants = (
+                f"one of {', '.join(self.variants):.200}" if self.variants else "None: the model has no variants"
+            )
+            raise ValueError(f"variant={variant!r:.60}; expected {variants}.")
         if not is_whole(n_best, 1):
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
         plain = [unicodedata.normalize("NFC", _UNSEEN.sub("", text)) for text in texts]
@@ -201,13 +205,6 @@ class Phonemizer:
             gaps = tuple(text[start:end] for start, end in zip(borders[::2], borders[1::2]))
             found.append(PhonemizedText(text, tuple(answers[token[0]] for token in of_text), gaps))
         return found
-
-    def _check_variant(self, variant: str | None) -> None:
-        if variant not in (self.variants or (None,)):
-            expected = (
-                f"one of {', '.join(self.variants):.200}" if self.variants else "None: the model has no variants"
-            )
-            raise ValueError(f"variant={variant!r:.60}; expected {expected}.")
 
     def _spell_out(self, texts: list[str], variant: str | None) -> list[str]:
         language = LANGUAGES.get(variant or "")
@@ -245,8 +242,10 @@ class Phonemizer:
                 continue
             source = "lexicon" if all(known[part] for part in of_token) else "model"
             joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))
-            ambiguous = self._both(of_token[0], variant) if len(of_token) == 1 else ()
-            answers[token] = PhonemizedWord(token, joined, ambiguous, source)
+            word = of_token[0]
+            is_homograph = of_token == [word] and word not in self._lexicon and len(known[word]) > 1
+            both = tuple(each.phones for each in known[word]) if is_homograph else ()
+            answers[token] = PhonemizedWord(token, joined, both, source)
         if unread:
             some = _some(sorted(unread))
             warnings.warn(
@@ -307,11 +306,6 @@ class Phonemizer:
         known = self.tagger.letters
         spelled = "".join(each if each in known else strip_accents(each.upper().lower()) for each in word)
         return spelled if len(spelled) <= self.tagger.longest and known.issuperset(spelled) else ""
-
-    def _both(self, word: str, variant: str | None) -> tuple[Phones, ...]:
-        """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""
-        known = self._readings.get((variant or "", word), [])
-        return tuple(known) if len(known) > 1 and word not in self._lexicon else ()
 
 
 def _join(parts: Sequence[Sequence[Reading]], rank: int) -> Reading:
