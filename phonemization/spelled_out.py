@@ -243,7 +243,15 @@ def in_native_letters(word: str, variant: str) -> str:
 
 
 def _in_words(found: re.Match[str], language: str) -> str:
-    cardinal, minus = _reader(language), "menos " * bool(found["minus"] or found["minus_amount"])
+    from num2words import num2words
+
+    def cardinal(number: int) -> str:
+        return num2words(number, lang=language).replace(",", "")
+
+    def ordinal(number: int) -> str:
+        return num2words(number, to="ordinal", lang=language)
+
+    minus = "menos " * bool(found["minus"] or found["minus_amount"])
     if currency := (found["currency"] or found["currency_last"] or "").replace("U$", "US$"):
         number, scale = found["amount"] or found["amount_first"], found["scale"] or found["scale_last"]
         scale = scale and _name_scale(scale, number, language)
@@ -276,12 +284,12 @@ def _in_words(found: re.Match[str], language: str) -> str:
         return f"{hours} e {cardinal(minutes)}" if minutes else hours
     if found["roman"]:
         number = _read_roman(found["roman"])
-        words = _ordinal(number, language) if number <= 10 else cardinal(number)
+        words = ordinal(number) if number <= 10 else cardinal(number)
         text, (start, end) = found.string, found.span()
         is_feminine = text.startswith(" Guerra ", end) or text.endswith(("Isabel ", "Maria "), 0, start)
         return re.sub(r"o\b", "a", words) if is_feminine else words
     if found["ordinal"]:
-        words = _ordinal(int(found["ordinal"]), language)
+        words = ordinal(int(found["ordinal"]))
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" or found["letter"] == "a" else words
     words = minus + _read_number(found["number"], cardinal)
     if scale := found["scale_alone"]:
@@ -292,21 +300,9 @@ def _in_words(found: re.Match[str], language: str) -> str:
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
 
 
-def _ordinal(number: int, language: str) -> str:
-    from num2words import num2words
-
-    return num2words(number, to="ordinal", lang=language)
-
-
 def _read_roman(digits: str) -> int:
     values = [{"X": 10, "V": 5, "I": 1}[digit] for digit in digits]
     return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0]))
-
-
-def _reader(language: str) -> Callable[[int], str]:
-    from num2words import num2words
-
-    return lambda number: num2words(number, lang=language).replace(",", "")
 
 
 def _divide(number: str) -> tuple[str, str, str]:
