@@ -97,9 +97,10 @@ def load_predictor(options: PredictOptions) -> Predictor:
                 f"{options.model} is {class_name:.60}; expected one of atenta, or an encoder-decoder of others."
             )
         load, fitting = _load_pipeline, ("ensemble", "generate", "device")
-    for name, flag in _FLAGS.items():
+    for name in _NOT_FOR_ALL:
         is_set = options.engine not in IN_TORCH if name == "engine" else getattr(options, name)
         if is_set and name not in fitting:
+            flag = "an option of generation" if name == "generate" else f"--{name}"
             raise ValueError(f"{options.model} is {class_name:.60}; {flag} is not for such a model: leave it out.")
     return load(options, folder)
 
@@ -231,15 +232,8 @@ def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
     return TextPredictor(generate)
 
 
-_FLAGS = {  # the options that not all kinds of model take, and what messages call them
-    "keep_letters": "--keep_letters",
-    "ensemble": "--ensemble",
-    "generate": "an option of generation",
-    "min_confidence": "--min_confidence",
-    "engine": "--engine",
-    "quantization": "--quantization",
-    "device": "--device",
-}
+# The options that not all kinds of model take.
+_NOT_FOR_ALL = ("keep_letters", "ensemble", "generate", "min_confidence", "engine", "quantization", "device")
 _ENGINES = ("engine", "quantization")
 _Load = Callable[[PredictOptions, Path], Predictor]
 # For each kind of model that has an answer for a line, what loads it and the options that it takes.

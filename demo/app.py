@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, groupby
 from pathlib import Path
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # else each start is reported
@@ -120,15 +120,12 @@ def tagging_page(folder: Path) -> gr.Interface:
 def mark_doubtful(text: str, probabilities: list[float]) -> Marked:
     """Return a text with the probability of each character that is below `DOUBTFUL`, such as `("é", "72 %")`."""
     marked: Marked = []
-    sure = ""
-    for character, probability in zip(text, probabilities):
-        if probability >= DOUBTFUL:
-            sure += character
-            continue
-        marked += [(sure, None)] if sure else []
-        marked.append((character, f"{100 * probability:.0f} %"))
-        sure = ""
-    return [*marked, (sure, None)] if sure else marked
+    for is_doubtful, part in groupby(zip(text, probabilities), lambda each: each[1] < DOUBTFUL):
+        if is_doubtful:
+            marked += [(character, f"{100 * probability:.0f} %") for character, probability in part]
+        elif sure := "".join(character for character, _ in part):
+            marked.append((sure, None))
+    return marked
 
 
 def mark_tags(words: list[str], tags: list[str]) -> Marked:
