@@ -19,17 +19,8 @@ from transformers import PreTrainedModel
 
 from atenta.engines.onnx_export import export_graph, given, graphs_of
 from atenta.engines.torch_models import load_model
+from atenta.phonemization import spelled_out
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
-from atenta.phonemization.spelled_out import (
-    ABBREVIATIONS,
-    FOREIGN_LETTERS,
-    FOREIGN_U,
-    FOREIGN_WORD,
-    LETTER_NAMES,
-    SINGLE_LETTERS,
-    SPELT,
-    TITLES,
-)
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 DEMO = Path(__file__).parent
@@ -96,12 +87,17 @@ def build_site(
     for folder, name in ((MODEL_FOLDER, "tagger"), (speech, "speech")):
         _copy(folder, site / "models" / name, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
     _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
-    spelled_out = {
-        **{"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT},
-        **{"titles": TITLES, "singleLetters": SINGLE_LETTERS},
-        **{"foreignU": FOREIGN_U, "foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
+    tables = {
+        "abbreviations": spelled_out.ABBREVIATIONS,
+        "letters": spelled_out.LETTER_NAMES,
+        "initials": spelled_out.SPELT,
+        "titles": spelled_out.TITLES,
+        "singleLetters": spelled_out.SINGLE_LETTERS,
+        "foreignU": spelled_out.FOREIGN_U,
+        "foreignWord": spelled_out.FOREIGN_WORD,
+        "foreignLetters": spelled_out.FOREIGN_LETTERS,
     }
-    (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
+    (speaker / "spelled_out.json").write_text(json.dumps(tables), encoding="utf-8")
     (site / "mistakes.json").write_text(json.dumps(find_mistakes(), ensure_ascii=False), encoding="utf-8")
     _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")
     model = load_model(trained)
