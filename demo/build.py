@@ -65,9 +65,7 @@ class CrossAttentionWeights(nn.Module):
         return torch.cat(outputs.cross_attentions)
 
 
-def build_site(
-    site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER, speech: Path = SPEECH_FOLDER
-) -> None:
+def build_site(site: Path, trained: Path, phones: Path, speech: Path) -> None:
     """Write the page, its models, their mistakes and onnxruntime-web into a folder, in place of what it had."""
     if not (trained / "config.json").is_file():
         raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")

@@ -112,8 +112,6 @@ class LetterTagger:
         borders = np.searchsorted(places, [*accumulate(map(len, texts), initial=0)])
         written: list[list[WrittenWord]] = [[] for _ in words]
         inside = np.flatnonzero(np.diff(borders))
-        if not len(inside):
-            return written
         starts = borders[inside]
         of_all_ways = np.add.reduceat(totals[:, 0], starts)  # the logarithms of the probabilities, (words,)
         if len(groups) > 1:
