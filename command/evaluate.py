@@ -82,9 +82,7 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
 def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) -> Task:
     """Return the task of a saved model; an encoder-decoder of others has that of pairs."""
     config = read_config(folder)
-    of_model: type[Task] | None = PairTask
-    if is_ours(config):
-        of_model = _TASKS.get(kind_of(config).name)
+    of_model = _TASKS.get(kind_of(config).name) if is_ours(config) else PairTask
     if metrics and of_model is not PairTask:
         raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
     if of_model is None:

@@ -109,8 +109,7 @@ def name_engine(options: PredictOptions) -> str:
     """Return which engine answers, with its file."""
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    kind = kind_of(config) if is_ours(config) else None
-    if kind is not None and "engine" in _SERVED[kind.name][1]:
+    if is_ours(config) and "engine" in _SERVED[kind_of(config).name][1]:
         name, quantization = choose_engine(folder, options.engine, options.quantization)
         if name == "onnx":
             return f"onnxruntime, with {next(path for path in first_files(folder, quantization) if path.is_file())}"

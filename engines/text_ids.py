@@ -63,14 +63,12 @@ class TextIds:
         for name, token in special.items():
             if token not in vocabulary:
                 raise ValueError(f"{config_path} is damaged ({name}_token is {token!r:.40}); {AS_SAVED}")
-        self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id = map(
-            vocabulary.__getitem__, special.values()
-        )
-        named = {self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id}
+        named = [vocabulary[token] for token in special.values()]
+        self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id = named
         added = self._backend.get_added_tokens_decoder()
         self.special_ids = {index for index, token in added.items() if token.special}
         matches = enumerate(map(_BYTE.fullmatch, self.tokens))
-        self.tags = {self.tokens[index][1:-1]: index for index in sorted(self.special_ids - named)}
+        self.tags = {self.tokens[index][1:-1]: index for index in sorted(self.special_ids.difference(named))}
         self._bytes = {index: bytes.fromhex(match[1]) for index, match in matches if match}
 
     def check_model(self, config: Mapping[str, Any]) -> None:

@@ -243,13 +243,12 @@ def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> 
         if isinstance(each, RepoFile)
     }
     same = {name for name, content in files.items() if name in there and _is_same(content, there[name])}
-    stale = [name for name in there if name not in files and is_model_file(name)]
     plan = PushPlan(
         repository,
         exists=True,
         added=tuple(name for name in files if name not in there),
         changed=tuple(name for name in files if name in there and name not in same),
-        removed=tuple(stale),
+        removed=tuple(name for name in there if name not in files and is_model_file(name)),
         unchanged=tuple(sorted(same)),
     )
     return _Push(plan, files, found.sha, found.private, api)
