@@ -34,12 +34,10 @@ def make_block(pieces: Iterable[Piece]) -> Block:
             at, part = (0, text) if match is None else (match.start(), match.group())
             composed = unicodedata.normalize("NFC", part)
             texts.append(composed)
-            if start == NOWHERE:
+            if start == NOWHERE or len(composed) != len(part):  # a letter that is one with its mark has it already
                 places += [NOWHERE] * len(composed)
-            elif len(composed) == len(part):
+            else:
                 places += range(start + at, start + at + len(part))
-            else:  # letter and mark are one character, which has its mark already
-                places += [NOWHERE] * len(composed)
     return Block("".join(texts).translate(_SPACES), places)
 
 

@@ -32,13 +32,10 @@ class Cache:
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
             self._database = sqlite3.connect(folder / "findings.sqlite", isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")  # faster; what is lost is only found again
-            with self._database:
-                self._database.execute(
-                    "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"
-                )
-                self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
-                oldest = "(SELECT max(rowid) FROM files) - ?"
-                self._database.execute(f"DELETE FROM files WHERE rowid <= {oldest}", (_MOST_KEPT,))
+            self._database.execute("CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)")
+            self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
+            oldest = "(SELECT max(rowid) FROM files) - ?"
+            self._database.execute(f"DELETE FROM files WHERE rowid <= {oldest}", (_MOST_KEPT,))
         except (OSError, sqlite3.Error):
             self._database = None
 
