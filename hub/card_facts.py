@@ -97,7 +97,7 @@ class ModelFacts:
         if model is None:
             saved = read_config(folder)
             class_name = class_of(saved)
-            if not is_of_this_package(folder):
+            if not is_ours(saved):
                 found = f"{class_name:.60} is not a model of this package ({saved.get('model_type')!s:.60})"
                 raise ValueError(f"{folder / CONFIG}: {found}; expected one.")
             config, registered = load_config(folder), _registered_classes().get(class_name)

@@ -70,7 +70,7 @@ class CharacterTable:
             raise TypeError(
                 f"`text` is {text!r:.80} ({type(text).__name__}), expected a str. `encode_batch` takes a list of them."
             )
-        return self._encode([text], ["text"])[0]
+        return self._encode([text], "text")[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode each text as `encode` does, all in one look-up, which is much faster for many short texts.
@@ -87,19 +87,18 @@ class CharacterTable:
                 f"`texts` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str. "
                 "Give [text] for one text, or list(texts)."
             )
-        names = [f"texts[{index}]" for index in range(len(texts))]
-        for name, text in zip(names, texts):
+        for index, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"`{name}` is {text!r:.80} ({type(text).__name__}), expected a str.")
-        return self._encode(texts, names)
+                raise TypeError(f"`texts[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
+        return self._encode(texts, "texts[{}]")
 
-    def _encode(self, texts: Sequence[str], names: Sequence[str]) -> list[np.ndarray]:
+    def _encode(self, texts: Sequence[str], name: str) -> list[np.ndarray]:
         ids = self._look_up("".join(texts))
         ends = np.cumsum([len(text) for text in texts])
         encoded = [ids[start:end] for start, end in pairwise([0, *ends.tolist()])]
         absent = np.flatnonzero(ids == self._absent)
         for index in np.unique(np.searchsorted(ends, absent, side="right")).tolist():
-            check_texts(texts[index], names[index])
+            check_texts(texts[index], name.format(index))
             encoded[index] = np.concatenate(list(self._splice(texts[index], encoded[index])))
         return encoded
 
@@ -145,8 +144,7 @@ def _character_backend(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
             f"`tokenizer` is {tokenizer!r:.80} ({type(tokenizer).__name__}), which has no backend of `tokenizers`: "
             "expected an AtentaTokenizer, or one that was saved and then loaded by AutoTokenizer."
         )
-    description = backend.to_str()
-    parts = json.loads(description)
+    parts = json.loads(backend.to_str())
     kind = {
         **{name: parts["model"].get(name) for name in _CHARACTER_MODEL},
         "normalizer": parts["normalizer"],
