@@ -56,12 +56,12 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
-        folder = _fetch(str(name), folder, subfolder, with_code, hub_options)
+        folder = _fetch(str(name), subfolder, with_code, hub_options)
     check_files(folder)
     return folder
 
 
-def _fetch(name: str, folder: Path, subfolder: str, with_code: bool, hub_options: Mapping[str, Any]) -> Path:
+def _fetch(name: str, subfolder: str, with_code: bool, hub_options: Mapping[str, Any]) -> Path:
     path = Path(name)
     in_folder = path.parent != Path() and path.parent.is_dir()
     if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
