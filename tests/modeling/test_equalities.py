@@ -70,7 +70,7 @@ def empty_cache(model, kind, length):
 @pytest.mark.parametrize("side", [None, "left", "right"])
 @both_implementations
 def test_cached_equals_uncached(model_class, layout, kind, side, attn_implementation):
-    """The mask covers the past, and positions continue from the tokens counted there."""
+    """The mask covers the past, positions go on from its tokens, and no later one is seen (document 3, corrected)."""
     model, ids = double_model(model_class, attn_implementation=attn_implementation, **layout), texts()
     mask, real, source = None, slice(None), texts(3, 7, seed=3)
     if side:
@@ -92,7 +92,7 @@ def test_cached_equals_uncached(model_class, layout, kind, side, attn_implementa
 @pytest.mark.parametrize("side", ["left", "right"])
 @both_implementations
 def test_padded_in_a_batch_equals_unpadded_alone(model_class, options, side, attn_implementation):
-    """Whatever ids the padding has, and also if the longest text has some."""
+    """Whatever ids the padding has, and also if the longest text has some (documents 3 and 4 have no such mask)."""
     model = double_model(model_class, attn_implementation=attn_implementation, **options)
     ids, source, source_lengths = texts(), texts(3, 7, seed=3), [3, 7, 1]
     alone = [
