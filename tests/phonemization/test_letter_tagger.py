@@ -5,9 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from atenta.engines.onnx_export import export_onnx
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.restoration.restorer import CharacterRestorer
 from support.phones import PIECES, make_letter_tagger
 
 WORDS = ["casa", "sede", "a", "de-de", "cadas"]
@@ -57,15 +55,6 @@ def test_words_under_tags_of_their_own(restorer):
         assert together.log_probability == pytest.approx(alone.log_probability, abs=1e-5)
     assert tagger.write([], ["br"]) == []
     assert tagger.write_tagged([], []) == []
-
-
-def test_onnxruntime_writes_the_same(restorer, tmp_path):
-    restorer.save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    exported = LetterTagger(CharacterRestorer.from_pretrained(tmp_path, engine="onnx"))
-    for (one,), (other,) in zip(LetterTagger(restorer).write(WORDS, ["br"]), exported.write(WORDS, ["br"])):
-        assert one.units == other.units
-        assert one.log_probability == pytest.approx(other.log_probability, abs=1e-3)
 
 
 def test_unknown_tags_are_named(restorer):
