@@ -153,12 +153,6 @@ def test_what_is_too_long_for_a_word_is_not_read(tagger):
     assert max(len(text) for texts, *_ in tagger.calls for text in texts) == 64
 
 
-def test_numbers_are_read_out(tagger):
-    (read,) = Phonemizer(tagger).read(["às 14h30"], "br")
-    assert read.text == "às catorze horas e trinta"
-    assert read.join() == "ˈàs ˈcatorze ˈhoras ˈe ˈtrinta"
-
-
 def test_numbers_that_stay_are_named(tagger, without_num2words):
     with pytest.warns(UserWarning, match="'12'; write them in words"):  # of a model of another language
         assert Phonemizer(SpellingTagger(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
