@@ -31,7 +31,7 @@ from support.card_rules import card_errors
 from support.exported import save_lively
 from support.models import named, tiny_model
 from support.recipes import ROOT
-from support.saved import save_with_tokenizer
+from support.saved import save, save_with_tokenizer
 from support.taggers import make_restorer
 
 HEADS = named(dict.fromkeys(model_class for models in AUTO_CLASSES.values() for model_class in models.values()))
@@ -57,8 +57,7 @@ def test_the_card_of_each_kind(model_class, tmp_path, capsys, monkeypatch):
     folder = tmp_path / "outputs" / "tiny-model"
     if model_class == "restorer":
         restorer = make_restorer(type_vocab_size=2)
-        restorer.model.save_pretrained(folder)
-        restorer.tokenizer.save_pretrained(folder)
+        save(restorer.model, restorer.tokenizer, folder)
     else:
         save_with_tokenizer(model_class, folder)
     saved = ModelCard.load(folder / "README.md")

@@ -32,7 +32,7 @@ from atenta.hub.push_files import select_files
 from atenta.hub.transformers_export import export_transformers
 from support.card_rules import card_errors
 from support.models import ALL_LAYOUTS, tiny_model
-from support.saved import save_with_tokenizer
+from support.saved import save, save_with_tokenizer
 
 SINUSOIDAL_POST, SINUSOIDAL, LEARNED_POST, LEARNED, ROTARY_POST, ROTARY = ALL_LAYOUTS
 PAIRS = AtentaEncoderDecoderForConditionalGeneration
@@ -133,8 +133,7 @@ def test_options_of_generation_a_chat_template_and_special_tokens_are_kept(tmp_p
     tokenizer.chat_template = TEMPLATE
     model = tiny_model(AtentaDecoderForCausalLM, vocab_size=len(tokenizer), **ROTARY)
     model.generation_config.update(max_new_tokens=7, do_sample=True, top_k=5)
-    for each in (model, tokenizer):
-        each.save_pretrained(tmp_path / "model")
+    save(model, tokenizer, tmp_path / "model")
     export_transformers(tmp_path / "model", tmp_path / "copy")
     opened = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "copy")
     assert [getattr(opened.generation_config, name) for name in ("max_new_tokens", "do_sample", "top_k")] == [

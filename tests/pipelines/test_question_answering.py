@@ -9,7 +9,7 @@ from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 from atenta import AtentaEncoderForQuestionAnswering, AtentaEncoderForTokenClassification
 from atenta.recipes.tasks.questions import answers_from_logits, encode_questions
 from support.models import tiny_model
-from support.saved import save_with_tokenizer
+from support.saved import save, save_with_tokenizer
 
 QUESTION = "Onde nasceu?"
 CONTEXT = "Joaquim Maria Machado de Assis nasceu no Morro do Livramento, e\u0301 claro. " * 12
@@ -88,8 +88,7 @@ def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
     options = {"max_seq_len": 80, "doc_stride": 30, "max_answer_len": 7, "align_to_words": False, "top_k": 20}
     model = answer.model.__class__.from_pretrained(folder)
     model.config.task_specific_params = {"question-answering": options}
-    model.save_pretrained(tmp_path)
-    answer.tokenizer.save_pretrained(tmp_path)
+    save(model, answer.tokenizer, tmp_path)
     unsaved = pipeline("question-answering", str(folder), device="cpu")
     saved = pipeline("question-answering", str(tmp_path), device="cpu")
     asked = {"question": QUESTION, "context": CONTEXT}

@@ -19,7 +19,7 @@ from support.recipes import (
     write_jsonl,
     write_lines,
 )
-from support.saved import save_with_tokenizer
+from support.saved import save, save_with_tokenizer
 
 NAME = "fit_pair_votes"
 VERSE = ["Ora direis ouvir estrelas.", "Certo perdeste o senso!", "E eu vos direi no entanto", "que para ouvi-las"]
@@ -44,8 +44,7 @@ def decoder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("decoder")
     tokenizer = AtentaTokenizer.from_texts(VERSE, family="decoder")
     sizes = {"vocab_size": len(tokenizer), "num_hidden_layers": 1, "max_position_embeddings": 8}
-    tiny_model(AtentaDecoderForCausalLM, **sizes).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    save(tiny_model(AtentaDecoderForCausalLM, **sizes), tokenizer, folder)
     return folder
 
 

@@ -17,6 +17,7 @@ from atenta.engines.saved_model import find_model
 from atenta.hub.push_files import select_files
 from atenta.recipes.decoding.loading import load_model
 from support.models import assert_close, tiny_model
+from support.saved import save
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc"], family="decoder")
 SMALL = {"vocab_size": 8, "num_hidden_layers": 1, "hidden_size": 8, "num_attention_heads": 1, "intermediate_size": 8}
@@ -41,9 +42,7 @@ OTHERS = {
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
 def test_only_models_that_generate_keep_their_head(tmp_path, saved, loaded):
-    model = saved(OTHERS[saved]) if saved in OTHERS else tiny_model(saved)
-    model.save_pretrained(tmp_path)
-    TOKENIZER.save_pretrained(tmp_path)
+    model = save(saved(OTHERS[saved]) if saved in OTHERS else tiny_model(saved), TOKENIZER, tmp_path)
     tokenizer, found = load_model(str(tmp_path))
     assert type(found).__name__ == loaded
     assert not found.training
@@ -140,8 +139,7 @@ def test_the_hub_is_asked_once(monkeypatch, tmp_path):
     ],
 )
 def test_damaged_files_are_named_in_one_line(tmp_path, file, damage, part):
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
-    TOKENIZER.save_pretrained(tmp_path)
+    save(tiny_model(AtentaDecoderForCausalLM), TOKENIZER, tmp_path)
     (tmp_path / file).write_bytes(damage)
     with pytest.raises(SystemExit, match=rf"^{tmp_path}: cannot load the {part} \(") as refused:
         load_model(str(tmp_path))

@@ -16,6 +16,7 @@ from atenta.engines.saved_model import load_tokenizer
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import StackArguments, TwoStackArguments
 from support.models import assert_close, tiny_model
+from support.saved import save
 
 SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}
 TEXTS = ["abc"]
@@ -24,6 +25,10 @@ LABELS = label_options(["fra", "ita", "por"])
 
 def tokenizer():
     return AtentaTokenizer.from_texts(TEXTS, family="encoder")
+
+
+def save_encoder(model_class, folder, **options):
+    return save(tiny_model(model_class, vocab_size=len(tokenizer()), **options), tokenizer(), folder)
 
 
 def create(kind="text-classification", family="encoder", head=LABELS, **options):
@@ -47,8 +52,7 @@ def test_only_models_that_fill_in_masks_read_them_in_texts(tmp_path):
     for kind, reads in (("fill-mask", True), ("text-classification", False)) * 2:
         made, model = create(kind, head={}, model_name_or_path=previous)
         previous = tmp_path / kind
-        model.save_pretrained(previous)
-        made.save_pretrained(previous)
+        save(model, made, previous)
         loaded = AutoTokenizer.from_pretrained(previous)
         assert (made.mask_token_id in loaded("a<mask>c").input_ids) is reads
 
@@ -76,8 +80,7 @@ def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weight
     sizes = {name: SIZES[name] for name in list(SIZES)[:3]} | {"encoder_layers": 1, "decoder_layers": 1}
     family = "text2text-generation", "encoder-decoder", TEXTS
     made, model = load_or_create(TwoStackArguments(**sizes), *family)
-    model.save_pretrained(tmp_path)
-    made.save_pretrained(tmp_path)
+    save(model, made, tmp_path)
     saved = TwoStackArguments(model_name_or_path=str(tmp_path), dropout=0.0)
     found, extended = load_or_create(saved, *family, tags=["<V>", "<PL>"])
     before = len(made)
@@ -86,8 +89,7 @@ def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weight
     assert found("abc").input_ids == made("abc").input_ids
     for one, other in zip(model.state_dict().values(), extended.state_dict().values()):
         assert torch.equal(one, other[: len(one)])
-    extended.save_pretrained(tmp_path)
-    found.save_pretrained(tmp_path)
+    save(extended, found, tmp_path)
     assert load_or_create(saved, *family, tags=["<V>"])[0].get_vocab() == found.get_vocab()
     saved.lora_rank = 2
     load_or_create(saved, *family, tags=["<V>"])
@@ -104,9 +106,7 @@ def test_a_saved_encoder_decoder_learns_another_language(tmp_path, tied):
     )
     tag = before.convert_tokens_to_ids("<pt>")
     sizes = {"vocab_size": len(before), "tie_word_embeddings": tied, "dropout": 0.0, "tag_token_ids": [tag]}
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, **sizes).eval()
-    model.save_pretrained(tmp_path)
-    before.save_pretrained(tmp_path)
+    model = save(tiny_model(AtentaEncoderDecoderForConditionalGeneration, **sizes), before, tmp_path)
     data = {"tags": ["<el>", "<pt>"], "targets": ["k ɔ ʎː", "aː"], "target_separator": " "}
     options = TwoStackArguments(model_name_or_path=str(tmp_path), dropout=0.0)
     family = "text2text-generation", "encoder-decoder", ["καλό k ɔ ʎː"]
@@ -131,9 +131,7 @@ def test_a_saved_encoder_decoder_learns_another_language(tmp_path, tied):
 
 
 def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
-    saved = tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer()), dropout=0.3)
-    saved.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
+    saved = save_encoder(AtentaEncoderForMaskedLM, tmp_path, dropout=0.3)
     found, model = create(model_name_or_path=str(tmp_path), hidden_size=99, dropout=0.05)
     assert found.get_vocab() == tokenizer().get_vocab()
     assert model.config.hidden_size == saved.config.hidden_size
@@ -148,11 +146,7 @@ def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
 @pytest.mark.parametrize("labels", [["fra", "ita", "por"], ["fra", "ita"]])
 def test_the_output_layer_of_another_task_is_no_start(labels, tmp_path):
     """Also if it has the same number of labels; that of the same task is kept."""
-    saved = tiny_model(
-        AtentaEncoderForTokenClassification, vocab_size=len(tokenizer()), **label_options(["B", "I", "O"])
-    )
-    saved.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
+    saved = save_encoder(AtentaEncoderForTokenClassification, tmp_path, **label_options(["B", "I", "O"]))
     with pytest.raises(SystemExit, match=rf"--model_name_or_path .*B, I, O.*pretrain_masked.*{', '.join(labels)}"):
         create(model_name_or_path=str(tmp_path), head=label_options(labels))
     _, kept = create("token-classification", model_name_or_path=str(tmp_path), head=label_options(["B", "O"]))
@@ -163,10 +157,8 @@ def test_the_output_layer_of_another_task_is_no_start(labels, tmp_path):
 
 def test_a_model_of_another_kind_with_the_same_head_is_no_start(tmp_path):
     labels = label_options(["a", "á"])
-    saved = tiny_model(AtentaEncoderForTokenClassification, vocab_size=len(tokenizer()), **labels)
-    saved.config.update({"character_variants": {"a": ["a", "á"]}, "window_length": 8})
-    saved.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
+    restoring = {"character_variants": {"a": ["a", "á"]}, "window_length": 8}
+    saved = save_encoder(AtentaEncoderForTokenClassification, tmp_path, **labels, **restoring)
     options = {"model_name_or_path": str(tmp_path), "head": labels}
     assert torch.equal(create("character-restoration", **options)[1].classifier.weight, saved.classifier.weight)
     for kind in ("token-classification", "letters-to-units"):
@@ -175,8 +167,7 @@ def test_a_model_of_another_kind_with_the_same_head_is_no_start(tmp_path):
 
 
 def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
-    tokenizer().save_pretrained(tmp_path / "first")
-    tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer())).save_pretrained(tmp_path / "first")
+    save_encoder(AtentaEncoderForMaskedLM, tmp_path / "first")
     found = load_tokenizer(tmp_path / "first")
     assert type(found) is AtentaTokenizer
     found.save_pretrained(tmp_path / "second")
@@ -186,8 +177,7 @@ def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
 
 def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys):
     made, model = create("fill-mask", head={}, position_embedding_type="learned", max_length=20)
-    model.save_pretrained(tmp_path)
-    made.save_pretrained(tmp_path)
+    save(model, made, tmp_path)
     for given, longest in ((16, 16), (64, 20)):
         options = StackArguments(**SIZES, model_name_or_path=str(tmp_path), max_length=given)
         load_or_create(options, "fill-mask", "encoder", TEXTS)
