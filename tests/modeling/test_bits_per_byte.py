@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
+from support.models import nats_at_once
 from support.saved import save_with_tokenizer
 
 PAGE = Path(__file__).parents[2] / "docs" / "en" / "saved_models.md"
@@ -36,9 +37,6 @@ def test_bits_per_byte(tmp_path, monkeypatch):
     scored = HFLM(pretrained=str(tmp_path / "model"), add_bos_token=adds_bos, device="cpu", dtype="float32")
     manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
     found = lm_eval.simple_evaluate(scored, tasks=["my_texts"], task_manager=manager, bootstrap_iters=0)
-    nats = 0.0
-    for text in TEXTS:
-        ids = tokenizer(text, return_tensors="pt").input_ids
-        nats += model(ids, labels=ids).loss.item() * (ids.shape[1] - 1)
+    nats = nats_at_once(model, tokenizer(TEXTS).input_ids)
     expected = nats / math.log(2) / sum(len(text.encode()) for text in TEXTS)
     assert found["results"]["my_texts"]["bits_per_byte,none"] == pytest.approx(expected, rel=1e-5)

@@ -24,7 +24,7 @@ from atenta.recipes.measure_gender import (
     measure_gender,
     right_controls,
 )
-from support.models import tiny_model
+from support.models import nats_at_once, tiny_model
 from support.recipes import assert_picture
 from support.saved import save_with_tokenizer
 
@@ -57,16 +57,13 @@ def test_each_noun_is_listed_once_with_the_forms_of_its_group():
 
 
 def test_bits_are_the_difference_of_the_losses_of_both_sentences(decoder, tokenizer):
-    def nats(sentence):
-        ids = tokenizer(sentence, return_tensors="pt").input_ids
-        return decoder(ids, labels=ids).loss.item() * (ids.shape[1] - 1)
-
     pairs = [
         (frame.format(f"{masculine} juiz"), frame.format(f"{feminine} juíza"))
         for frame in FRAMES
         for masculine, feminine in ARTICLES
     ]
-    expected = sum(nats(feminine) - nats(masculine) for masculine, feminine in pairs) / len(pairs) / math.log(2)
+    masculine, feminine = (nats_at_once(decoder, tokenizer(of_gender).input_ids) for of_gender in zip(*pairs))
+    expected = (feminine - masculine) / len(pairs) / math.log(2)
     assert measure_gender(decoder, tokenizer, [JUDGE]) == {JUDGE: pytest.approx(expected, abs=1e-4)}
 
 

@@ -6,7 +6,6 @@ from collections import Counter
 
 import pytest
 import torch
-from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
@@ -17,6 +16,7 @@ from transformers import (
 
 from atenta import AtentaPairVotesForCausalLM, load_engine
 from atenta.recipes.reading.records import printable
+from support.models import nats_at_once
 from support.recipe_cases import CASES, TEST_VERSES, VERSES, refused_files, write_files
 from support.recipes import (
     arguments,
@@ -90,10 +90,7 @@ def test_the_score_of_packed_texts_is_that_of_single_ones_and_a_sample_is_shown(
     """Each text fits in a row, so packing must not change its score."""
     run = trained("pretrain_causal")
     tokenizer, model = load(run.folder, AutoModelForCausalLM)
-    nats = 0.0
-    for text in TEST_VERSES:
-        ids = torch.tensor([[*tokenizer(text).input_ids, tokenizer.eos_token_id]])
-        nats += cross_entropy(model(ids).logits[0, :-1], ids[0, 1:], reduction="sum").item()
+    nats = nats_at_once(model, [[*tokenizer(text).input_ids, tokenizer.eos_token_id] for text in TEST_VERSES])
     scores = read_metrics(run.folder)["test"]
     characters = len("\n".join(TEST_VERSES))
     assert scores["model"]["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-4)
