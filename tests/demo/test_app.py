@@ -1,8 +1,9 @@
 """The Gradio app, through its functions and its client."""
 
-import importlib.util
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from gradio_client import Client
@@ -23,10 +24,7 @@ APP = Path(__file__).parents[2] / "demo" / "app.py"
 
 @pytest.fixture(scope="module")
 def app():
-    spec = importlib.util.spec_from_file_location("demo_app", APP)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(APP)))
 
 
 def ask(page, name, *inputs):
@@ -91,6 +89,5 @@ def test_errors_are_one_line(app, tmp_path, monkeypatch):
 
 def test_without_gradio_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "gradio", None)  # an import of it fails
-    spec = importlib.util.spec_from_file_location("demo_app_without_gradio", APP)
     with pytest.raises(SystemExit, match=r'gradio: pip install "atenta\[demo\]"'):
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+        runpy.run_path(str(APP))

@@ -3,7 +3,7 @@
 Each door takes the folder and a [`Box`], whose `output` it may write to.
 """
 
-import importlib.util
+import runpy
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -110,10 +110,7 @@ def _restorer(name: str) -> Door:
 
 
 def _page(folder: Path, box: Box) -> None:
-    spec = importlib.util.spec_from_file_location("demo_app", Path(__file__).parents[2] / "demo/app.py")
-    app = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(app)
-    app.make_page(folder)
+    runpy.run_path(str(Path(__file__).parents[2] / "demo/app.py"))["make_page"](folder)
 
 
 def _auto(name: str) -> Door:
