@@ -43,7 +43,7 @@ def watcher(tmp_path_factory):
 @pytest.mark.parametrize(("door", "hostile"), [(door, each) for door, several in CASES.items() for each in several])
 def test_nothing_of_a_hostile_folder_runs(watcher, door, hostile):
     call = watcher.call(door, make_hostile(watcher.box, OF_KIND[door][0], hostile))
-    assert problems_of(door, hostile, call) == [], call.output[-2000:]
+    assert list(problems_of(door, hostile, call)) == [], call.output[-2000:]
 
 
 def test_code_is_run_if_it_is_trusted(watcher):
@@ -56,4 +56,4 @@ def test_code_is_run_if_it_is_trusted(watcher):
 def test_a_model_trained_from_a_hostile_one_names_no_code_of_others(watcher, door):
     hostile = "auto_map of a repository for the tokenizer"
     call = watcher.call(door, make_hostile(watcher.box, TO_THE_END[door][0], hostile))
-    assert problems_of(door, hostile, call) == [], call.output[-2000:]
+    assert list(problems_of(door, hostile, call)) == [], call.output[-2000:]

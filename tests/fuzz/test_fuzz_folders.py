@@ -38,5 +38,5 @@ def test_nothing_runs_and_nothing_is_read_or_written_outside(watcher, outcome, d
     if folder is None:
         pytest.skip("this kind of model has no such file")
     call = watcher.call(door, folder)
-    assert problems_of(door, hostile, call) == [], call.output[-2000:]
+    assert list(problems_of(door, hostile, call)) == [], call.output[-2000:]
     outcome("right" if call.error is None else "clear error")

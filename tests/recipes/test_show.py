@@ -19,7 +19,7 @@ from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.decoding.steps import decoding_steps
 from atenta.recipes.pictures.decoding_charts import decoding_table
 from support.recipes import assert_picture
-from support.saved import save_pairs, save_with_tokenizer
+from support.saved import edit_json, save_pairs, save_with_tokenizer
 
 MODELS = {
     "encoder": (AtentaEncoderModel, {}),
@@ -152,9 +152,7 @@ def test_decoding_is_printed_and_drawn(run, models, model, search):
 def test_decoding_starts_after_the_separator_that_follows_prompts(models, tmp_path, capsys):
     """As a recipe notes it in the model of finetune_generation."""
     folder = shutil.copytree(models / "decoder", tmp_path / "prompts")
-    config = json.loads((folder / "config.json").read_bytes())
-    options = {"task_specific_params": {"text-generation": {"separator": " ç"}}}
-    (folder / "config.json").write_text(json.dumps(config | options), encoding="utf-8")
+    edit_json(folder / "config.json", task_specific_params={"text-generation": {"separator": " ç"}})
     printed = []
     for model, text in ((folder, "a b"), (models / "decoder", "a b ç")):
         show.main(["decoding", "--model", str(model), "--text", text, "--output_dir", str(tmp_path)])

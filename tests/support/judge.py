@@ -18,12 +18,8 @@ _OF_TRANSFORMERS_ITSELF = (
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
 
-def problems_of(door: str, hostile: str, call: Call) -> list[str]:
-    """Return what a call did that it must not; nothing if it ended well or with a clear error."""
-    return list(_problems(door, hostile, call))
-
-
-def _problems(door: str, hostile: str, call: Call) -> Iterator[str]:
+def problems_of(door: str, hostile: str, call: Call) -> Iterator[str]:
+    """Yield what a call did that it must not; nothing if it ended well or with a clear error."""
     if call.shown:
         yield f"showed the secret: {call.shown}"
     if door in OF_TRANSFORMERS and hostile.startswith(_OF_TRANSFORMERS_ITSELF):
