@@ -22,10 +22,8 @@ from transformers import (
     AutoTokenizer,
     pipeline,
 )
-from typer.testing import CliRunner
 
 from atenta import CharacterRestorer, load_engine
-from atenta.command.main import app
 from atenta.engines.choice import ChosenEngine
 from atenta.engines.onnx_export import export_onnx
 from atenta.recipes.decoding.generation import decode_n_best
@@ -34,6 +32,7 @@ from atenta.recipes.tasks.classification import encode_labelled
 from atenta.recipes.tasks.questions import answers_from_logits, encode_questions
 from atenta.recipes.tasks.tagging import encode_tagged, tags_of_words
 from support.clean_process import run_function
+from support.command import run
 from support.small_models import SMALL_MODELS, save_small_model
 
 NEW_TOKENS = 6
@@ -79,9 +78,7 @@ def command(folder: Path, fields: Sequence[dict[str, str]], *options: str) -> li
     """Return what `atenta predict` writes for lines of JSON."""
     path = folder.parent / "lines.jsonl"
     path.write_text("".join(json.dumps(each) + "\n" for each in fields), encoding="utf-8")
-    arguments = ["predict", str(folder), "--json_lines", "--format", "jsonl", "--files", str(path), *options]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
+    result = run("predict", folder, "--json_lines", "--format", "jsonl", "--files", path, *options)
     return [json.loads(line) for line in result.stdout.split("\n")[:-1]]
 
 

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import atenta
-from atenta.command.main import app
 from atenta.recipes import tasks
+from support.command import run
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.name for path in (DOCS / "api").glob("*.md"))
@@ -48,5 +47,4 @@ def test_a_page_has_an_example_that_does_what_it_shows(page, tmp_path, monkeypat
 def test_the_example_of_the_command_does_what_it_shows():
     text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
     ((given, shown),) = re.findall(r'^\$ atenta restore "(.*)"\n(.*)$', text, re.MULTILINE)
-    result = CliRunner().invoke(app, ["restore", given])
-    assert (result.exit_code, result.stdout) == (0, f"{shown}\n")
+    assert run("restore", given).stdout == f"{shown}\n"

@@ -6,13 +6,12 @@ import re
 from itertools import chain
 
 import pytest
-from typer.testing import CliRunner
 
 from atenta import phonemize
-from atenta.command.main import app
 from atenta.phonemization.portuguese_words import INVENTORIES, PHONES_FOLDER, load_portuguese_phones
 from atenta.phonemization.readings import STRESS, load_readings, read_lexicon
 from atenta.recipes.samples.portuguese_phones import LISTS, read_list
+from support.command import run
 from support.wheels import ROOT
 
 TEXT = "Não é fácil, amanhã vou à praia."
@@ -197,7 +196,7 @@ def test_the_more_frequent_reading_of_a_homograph_is_said():
 
 def test_a_lexicon_for_aligners(tmp_path):
     path = tmp_path / "lexicon.txt"
-    printed = CliRunner().invoke(app, ["phonemize", "--format", "lexicon", TEXT, "Gosto de você, amanhã."]).stdout
+    printed = run("phonemize", "--format", "lexicon", TEXT, "Gosto de você, amanhã.").stdout
     path.write_text(printed, encoding="utf-8")
     lexicon = read_lexicon(path)
     assert [*lexicon] == [*WORDS, "gosto", "de", "você"]

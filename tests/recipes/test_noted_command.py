@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from atenta.command.main import app
 from atenta.hub.card_command import is_secret
 from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
+from support.command import run as run_command
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 TOKEN, TOKEN_OF_FILE = "hf_" + "Zy9" * 11, "hf_" + "Xw8" * 11
@@ -87,8 +86,7 @@ def test_info_tells_neither_secrets_nor_places_of_an_earlier_run(run, tmp_path):
     metrics["run"]["command"] = f"seq2seq.py --hub_token {TOKEN} --seed 3 --output_dir /home/ana/outputs/x"
     (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
     for options in ([], ["--json"]):
-        done = CliRunner().invoke(app, ["info", str(folder), *options])
-        assert done.exit_code == 0
+        done = run_command("info", folder, *options)
         assert "python -m atenta.recipes.seq2seq --seed 3 --output_dir x" in done.output
         assert TOKEN not in done.output
 

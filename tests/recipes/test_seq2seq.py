@@ -6,11 +6,10 @@ import subprocess
 
 import pytest
 from transformers import AutoModelForSeq2SeqLM, pipeline
-from typer.testing import CliRunner
 
-from atenta.command.main import app
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.encoder_decoders import spread_over
+from support.command import run
 from support.recipe_cases import PAIRS, TEST_PAIRS
 from support.recipes import (
     load,
@@ -93,7 +92,7 @@ def test_sources_of_any_characters(tmp_path):
         ["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True, text=True
     ).stdout.split("\0")
     assert words[-2] in [f"{source}\tV;PL" for source in sources]
-    again = CliRunner().invoke(app, words[1:-1]).stdout
+    again = run(*words[1:-1]).stdout
     assert printable(again).removesuffix("\n") == done.stdout.split(f"$ {command}\n")[1].removesuffix("\n")
 
 

@@ -11,15 +11,14 @@ import pytest
 from datasets import Dataset
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from atenta import CharacterRestorer, RestoredText, restore_accents, restore_text
-from atenta.command.main import app
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import cut_into_sentences
 from atenta.recipes.tasks.characters import score_restored
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
+from support.command import run
 from support.wheels import ROOT
 
 EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()
@@ -121,7 +120,7 @@ def test_an_answer_does_not_depend_on_the_texts_beside_it_nor_on_threads(held_ou
 def test_two_commands_restore_the_same(held_out):
     commands = (["restore"], ["predict", str(MODEL_FOLDER)])
     texts = held_out[::5]
-    restored, predicted = (CliRunner().invoke(app, [*command, "--", *texts]).stdout for command in commands)
+    restored, predicted = (run(*command, "--", *texts).stdout for command in commands)
     assert restored.count("\n") == len(texts) > 100
     assert predicted == restored
 

@@ -7,14 +7,13 @@ import zlib
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
 from atenta import restore_accents, restore_text
-from atenta.command.main import app
 from atenta.recipes.samples.portuguese_texts import MARKS, spoken_texts
 from atenta.recipes.tasks.punctuation import most_frequent_marks, score_marks
 from atenta.restoration.portuguese import SPEECH_FOLDER
 from atenta.tokenization.base_letters import strip_accents
+from support.command import run
 
 HEARD = "voce vem amanha nao sei se o joao vai poder ir mas eu vou"
 
@@ -70,14 +69,13 @@ def test_each_kind_of_change_can_be_switched_off(switches, restored):
     assert restore_text(HEARD, **switches) == restored
     names = [name for name in ("capitals", "punctuation") if switches.get(name, True)]
     flags = [*(f"--{name}" for name in names), *(["--no_accents"] if "accents" in switches else [])]
-    found = CliRunner().invoke(app, ["restore", HEARD, *flags])
-    assert (found.exit_code, found.stdout) == (0, f"{restored}\n")
+    assert run("restore", HEARD, *flags).stdout == f"{restored}\n"
 
 
 def test_nothing_to_restore_is_refused():
     with pytest.raises(ValueError, match="accents, capitals and punctuation"):
         restore_text(HEARD, accents=False, capitals=False, punctuation=False)
-    assert CliRunner().invoke(app, ["restore", HEARD, "--no_accents"]).exit_code == 1
+    run("restore", HEARD, "--no_accents", code=1)
 
 
 def test_a_byte_order_mark_of_a_file_does_not_begin_its_first_sentence(tmp_path):
