@@ -90,7 +90,8 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     one_block = {"encoder_layers": 1, "decoder_layers": 1}
     save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, folder / "texts", **one_block)
-    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(folder / "characters")
+    spellings = Spellings(BASES, {"acao": ("ação",)})
+    make_restorer(spellings=spellings, num_hidden_layers=1).save_pretrained(folder / "characters")
     return folder
 
 

@@ -76,7 +76,7 @@ def test_the_card_of_each_kind(model_class, tmp_path, capsys, monkeypatch):
 
 
 def test_usage_of_onnx_files_runs_as_printed(tmp_path, capsys, monkeypatch):
-    save_lively(AtentaDecoderForCausalLM, tmp_path)
+    save_lively(AtentaDecoderForCausalLM, tmp_path, num_hidden_layers=1)
     export_onnx(tmp_path, quantization="int8")
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: {"ana/x-onnx": tmp_path}[name])
     card = make_card(tmp_path, CardFacts(example="ceo"), repository="ana/x-onnx", base_model="ana/x")
