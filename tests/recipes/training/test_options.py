@@ -126,6 +126,15 @@ def test_a_recipe_that_generates_always_does():
         Seq2SeqRecipeArguments(use_cpu=True, predict_with_generate=False)
 
 
+def refused(capsys, file, *flags, by):
+    """Return the line with which options are refused by dataclasses."""
+    with pytest.raises(SystemExit):
+        parse_arguments(*by, description="A test.", default_config=file, arguments=flags)
+    usage, line = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: ")
+    return line
+
+
 def test_what_others_say_counts(monkeypatch):
     """The name of a score says whether less is better, and accelerate whether there are 16 bits."""
     for name in ("character_error_rate", "bits_per_character", "loss", "invented"):
@@ -153,9 +162,7 @@ def test_what_others_say_counts(monkeypatch):
 def test_sizes_that_do_not_fit_are_named_as_options_that_a_recipe_has(capsys, tmp_path, sizes, flags, named):
     (tmp_path / "empty.yaml").write_text("use_cpu: true", encoding="utf-8")
     options = {"description": "A test.", "default_config": tmp_path / "empty.yaml"}
-    with pytest.raises(SystemExit):
-        parse_arguments(sizes, RecipeArguments, arguments=flags.split(), **options)
-    message = capsys.readouterr().err.splitlines()[-1]
+    message = refused(capsys, tmp_path / "empty.yaml", *flags.split(), by=(sizes, RecipeArguments))
     assert all(each in message for each in named)
     assert "Field" not in message
     assert "head_dim" not in message
@@ -179,16 +186,7 @@ NUMBERS = {  # one or more options of each range; that every number has one is t
     "mlm_probability": ("nan", "0", "1"),
     "whole_word_probability": ("nan", "-0.1", "1.5"),
 }
-
-
-def refused(capsys, file, *flags):
-    """Return the line with which the options are refused."""
-    dataclasses = (TwoStackArguments, MaskingArguments, Seq2SeqRecipeArguments)
-    with pytest.raises(SystemExit):
-        parse_arguments(*dataclasses, description="A test.", default_config=file, arguments=flags)
-    usage, line = capsys.readouterr().err.splitlines()
-    assert usage.startswith("usage: ")
-    return line
+OF_MANY = (TwoStackArguments, MaskingArguments, Seq2SeqRecipeArguments)
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -196,15 +194,15 @@ def test_numbers_out_of_range_are_refused_in_one_line(name, tmp_path, capsys):
     file = tmp_path / "options.yaml"
     file.write_text("use_cpu: true\n", encoding="utf-8")
     for text in NUMBERS[name]:
-        line = refused(capsys, file, f"--{name}={text}")
+        line = refused(capsys, file, f"--{name}={text}", by=OF_MANY)
         assert re.search(rf"error: --{name} {text}\S*: expected ", line)
     file.write_text(f"use_cpu: true\n{name}: {text}\n", encoding="utf-8")
-    assert refused(capsys, file) == line
+    assert refused(capsys, file, by=OF_MANY) == line
 
 
 def test_a_blank_title_is_refused(tmp_path, capsys):
     (tmp_path / "options.yaml").write_text("use_cpu: true\n", encoding="utf-8")
-    line = refused(capsys, tmp_path / "options.yaml", "--card_title", " ")
+    line = refused(capsys, tmp_path / "options.yaml", "--card_title", " ", by=OF_MANY)
     assert "--card_title" in line
     assert "expected a text that is not blank" in line
 
@@ -287,10 +285,7 @@ def test_options_of_transformers_keep_their_types(config):
 )
 def test_errors_in_the_file(config, capsys, text, message):
     config.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(SystemExit):
-        parse(config)
-    usage, line = capsys.readouterr().err.splitlines()
-    assert usage.startswith("usage: ")
+    line = refused(capsys, config, by=[Options])
     assert message in line
     assert str(config) in line
 
@@ -309,10 +304,7 @@ def test_errors_in_the_file(config, capsys, text, message):
 )
 def test_what_transformers_refuses_is_one_line(config, capsys, text, flags, message):
     config.write_text(f"use_cpu: true\n{text}\n", encoding="utf-8")
-    with pytest.raises(SystemExit):
-        parse_arguments(RecipeArguments, description="", default_config=config, arguments=flags)
-    _, line = capsys.readouterr().err.splitlines()
-    assert message in line
+    assert message in refused(capsys, config, *flags, by=[RecipeArguments])
 
 
 def test_texts_in_the_file_are_kept_as_they_are_written(config):
@@ -337,9 +329,7 @@ def test_texts_in_the_file_are_kept_as_they_are_written(config):
     ],
 )
 def test_errors_on_the_command_line(config, capsys, arguments, message):
-    with pytest.raises(SystemExit):
-        parse(config, *arguments)
-    assert message in capsys.readouterr().err
+    assert message in refused(capsys, config, *arguments, by=[Options])
 
 
 def test_a_file_here_goes_before_a_shipped_one(config, tmp_path, monkeypatch):
@@ -365,13 +355,10 @@ def test_shipped_files_hold_options_of_their_recipe(file, monkeypatch, capsys):
 def test_null_is_no_value_for_an_option_that_may_have_none(tmp_path, capsys):
     path = tmp_path / "config.yaml"
     path.write_text("warmup_steps: 4\nmetric_for_best_model: loss\noutput_dir: here\n", encoding="utf-8")
-    given = {"description": "A test.", "default_config": path}
     flags = ["--warmup_steps", "null", "--metric_for_best_model", "null", "--use_cpu", "true"]
-    (arguments,) = parse_arguments(RecipeArguments, arguments=flags, **given)
+    (arguments,) = parse_arguments(RecipeArguments, description="A test.", default_config=path, arguments=flags)
     assert (arguments.warmup_steps, arguments.metric_for_best_model) == (None, None)
-    with pytest.raises(SystemExit):
-        parse_arguments(RecipeArguments, arguments=["--num_train_epochs", "null"], **given)
-    assert "invalid float value: 'null'" in capsys.readouterr().err
+    assert "invalid float value: 'null'" in refused(capsys, path, "--num_train_epochs", "null", by=[RecipeArguments])
 
 
 @pytest.mark.parametrize(
