@@ -1,6 +1,5 @@
 """A run that is killed at any moment and started again ends with the same bytes as one that is never killed."""
 
-import json
 import os
 import random
 import signal
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.killed import run_fork
+from support.recipes import read_metrics
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ def run(folder: Path, command: Sequence[str], output: str, killed_at=None, secon
 
 
 def result(folder: Path, output: str) -> tuple[bytes, dict]:
-    metrics = json.loads((folder / output / "metrics.json").read_text(encoding="utf-8"))
+    metrics = read_metrics(folder / output)
     return (folder / output / "model.safetensors").read_bytes(), {name: metrics[name] for name in ("test", "training")}
 
 

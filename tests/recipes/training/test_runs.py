@@ -1,7 +1,6 @@
 """A run in its folder: changed data, two runs at once, folders that cannot be written to, and interruptions."""
 
 import errno
-import json
 import os
 import re
 import shutil
@@ -23,7 +22,7 @@ from atenta.recipes.training import runs
 from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.runs import run_recipe, start_run
-from support.recipes import RECIPES, contents, run_here, run_recorded, tiny, write_lines
+from support.recipes import RECIPES, contents, read_metrics, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model
 
@@ -398,12 +397,12 @@ def test_a_recipe_whose_data_changed_stops(tmp_path):
     options = {"output_dir": tmp_path / "run", "train_file": file, "validation_file": file, "test_file": test}
     recipe = ("finetune_classification", tmp_path, *tiny("finetune_classification", **options))
     run_here(*recipe)
-    before = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
+    before = read_metrics(tmp_path / "run")
     write_lines(test, *words[:5])
     assert "The test rows have changed since " in run_recorded(*recipe).stdout
     write_lines(test, *words[:3])
     assert "The test rows have changed since " not in run_recorded(*recipe).stdout
-    assert json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))["test"] == before["test"]
+    assert read_metrics(tmp_path / "run")["test"] == before["test"]
     write_lines(file, *words, "lune\tfra")
     files = contents(tmp_path / "run")
     with pytest.raises(SystemExit, match="other training rows and validation rows and alphabet"):
