@@ -18,7 +18,6 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
     CharacterRestorer,
-    Spellings,
     load_engine,
 )
 from atenta.command.main import app
@@ -28,7 +27,7 @@ from atenta.hub.card import make_card
 from atenta.recipes.tasks.tagging import TaggingTask
 from support.saved import edit_json, save_with_tokenizer
 from support.small_models import SMALL_MODELS
-from support.taggers import BASES, make_restorer
+from support.taggers import make_restorer
 
 TEXT = "A acao comecou"
 
@@ -90,8 +89,7 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     one_block = {"encoder_layers": 1, "decoder_layers": 1}
     save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, folder / "texts", **one_block)
-    spellings = Spellings(BASES, {"acao": ("ação",)})
-    make_restorer(spellings=spellings, num_hidden_layers=1).save_pretrained(folder / "characters")
+    SMALL_MODELS["characters"].save(folder / "characters")
     return folder
 
 
