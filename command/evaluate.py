@@ -15,6 +15,7 @@ from atenta.command.served_models import PredictOptions, load_predictor
 from atenta.command.text_lines import check_output_file, warn_once
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
+from atenta.engines.text_ids import TextIds
 from atenta.recipes.reading.records import BadRow, good_rows
 from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.characters import RestorationTask
@@ -53,7 +54,7 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         output: file to write.
 
     Raises:
-        ValueError: If the model has no such scores, or a row is malformed or has a label that the model has not.
+        ValueError: If the model has no such scores, or a row is malformed or has a label that the model lacks.
         OSError: If a file cannot be read or written, or there is no such model.
     """
     if output is not None:
@@ -64,7 +65,7 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
     compared = (
         _score_likelihood(task, rows, folder, options)
         if isinstance(task, LikelihoodTask)
-        else _score(task, rows, options)
+        else _score(task, rows, folder, options)
     )
     print(f"{len(rows):,} row{'s' * (len(rows) != 1)} of {test_file}\n\n{table(compared)}", flush=True)
     if output is not None:
@@ -113,10 +114,11 @@ def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     return rows
 
 
-def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
+def _score(task: Task, rows: Sequence[Row], folder: Path, options: PredictOptions) -> _Scores:
     """Return the scores of what `atenta predict` answers, next to what needs no model."""
     rows = task.prepare(rows)
-    if task.config.get("tag_token_ids") and not any(row.get("tags") for row in rows):
+    reads_tags = isinstance(task, PairTask) and is_ours(task.config) and TextIds(folder).tags
+    if reads_tags and not any(row.get("tags") for row in rows):
         warn_once(
             "found no tags in the test file, and the model was trained with them; expected them in a column tags"
         )

@@ -44,9 +44,10 @@ def describe_model(name: str) -> dict[str, Any]:
     labels = list((config.get("id2label") or {}).values())
     is_classifier = any("Classification" in each for each in config.get("architectures") or [])
     run = _object(metrics.get("run"))
-    if isinstance(run.get("command"), str):
-        with suppress(ValueError):  # of a command that no shell can read
-            run = {**run, "command": restate_command(run.pop("command"))}  # earlier versions noted secrets too
+    if isinstance(command := run.get("command"), str):
+        run = {name: each for name, each in run.items() if name != "command"}  # earlier versions noted secrets too
+        with suppress(ValueError):  # one that no shell can read is left out
+            run["command"] = restate_command(command)
     described = {
         "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),

@@ -171,14 +171,15 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
     Raises:
         ValueError: If the line is none, or a field is missing or of another type.
     """
+    reason = ""
     try:
         value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
-    except (ValueError, RecursionError):
-        value = None  # which is refused too
+    except (ValueError, RecursionError) as error:
+        value, reason = None, f" ({error})"
     fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
     if missing := [name for name in names if not isinstance(fields.get(name), str)]:
         raise ValueError(
-            f"{line.where}: found {line.strip()!r:.80}; expected "
+            f"{line.where}: found {line.strip()!r:.80}{reason}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
     text = json.dumps(fields, ensure_ascii=False)

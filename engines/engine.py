@@ -239,7 +239,7 @@ class Engine:
                 than the model has learned.
         """
         generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
-        list_of_texts([text])
+        list_of_texts([text])  # raises if it is not a text
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
         windows = [TextWindow(text, "")]
         if self._reads_sources:
@@ -332,11 +332,11 @@ class Engine:
             return [[] for _ in range(count)]
         known = self.tokenizer.tags
         if isinstance(tags, str) or len(tags) != count or any(isinstance(each, str) for each in tags):
-            example = [[*islice(known, 2)]] * min(count, 2)
+            example = [*islice(known, 2)]
             raise ValueError(
-                f"tags={tags!r:.80} are not {count} lists of tags; expected one for each text, such as {example}."
+                f"tags={tags!r:.80}; expected a list of tags for each of the {count} texts, such as {example} for one."
             )
-        if unknown := [tag for of_text in tags for tag in of_text if tag not in known]:
+        if unknown := [tag for of_text in tags for tag in of_text if not isinstance(tag, str) or tag not in known]:
             expected = f"some of {', '.join(known):.200}" if known else "none, because this model has no tags"
             raise ValueError(f"Found the tag {unknown[0]!r}; expected {expected}.")
         return [[known[tag] for tag in of_text] for of_text in tags]

@@ -68,13 +68,13 @@ def prompt_separator(config: Mapping[str, Any]) -> str:
     return separator
 
 
-def _restores(config: Mapping[str, Any]) -> bool:
+def _tags_characters(config: Mapping[str, Any]) -> bool:
     return bool(config.get("character_variants"))
 
 
 def writes_units(config: Mapping[str, Any]) -> bool:
     """Return whether a model is a tagger of characters that writes the units of words, rather than restored texts."""
-    return _restores(config) and "tag_characters" in saved_options(config, "character-restoration")
+    return _tags_characters(config) and "tag_characters" in saved_options(config, "character-restoration")
 
 
 def _kind(name: str, head: str, task: str | None = None, auto_class: str | None = None, **others: Any) -> Kind:
@@ -177,7 +177,7 @@ print(tagger.write([EXAMPLE], [TAG], n_best=2))
         name="character-restoration",
         head="ForTokenClassification",
         pipeline_tag="token-classification",
-        is_of=_restores,
+        is_of=_tags_characters,
         about={
             "en": "It restores characters that a text has lost, such as accents or capitals.",
             "pt": "Devolve a um texto os caracteres que ele perdeu, como acentos ou maiúsculas.",
@@ -287,7 +287,13 @@ def kind_of(config: Mapping[str, Any], class_name: str | None = None) -> Kind:
         )
     saved = next(filter(None, (saved_options(config, kind.task).get("kind") for kind in of_head)), None)
     for kind in of_head:
-        if saved == kind.name if saved else kind.is_of(config) if kind.is_of else kind.name == kind.task:
+        if saved:
+            is_it = saved == kind.name
+        elif kind.is_of is not None:
+            is_it = kind.is_of(config)
+        else:
+            is_it = kind.name == kind.task
+        if is_it:
             return kind
     expected = ", ".join(kind.name for kind in of_head)
     raise ValueError(f"{CONFIG}: the kind of {class_name} is {saved!r:.60}; expected one of {expected}.")

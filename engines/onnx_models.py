@@ -68,6 +68,8 @@ def source_digests(folder: Path) -> dict[str, str]:
     config = read_config(folder)
     options = {name: config.get(name) for name in _IN_GRAPHS}
     options |= {name: config[name] for name in _IN_GRAPHS_IF_SET if config.get(name)}
+    if config.get("transducer"):  # the graph goes on to the next place by this id
+        options["eos_token_id"] = config.get("eos_token_id")
     parts: dict[str, Any] = {_CONFIG_KEY: options}
     if (folder / "tokenizer.json").is_file():
         tokenizer = read_saved(folder / "tokenizer.json")

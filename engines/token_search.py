@@ -400,9 +400,10 @@ def _end_table(options: SearchOptions, vocab_size: int) -> np.ndarray:
 
 
 def _rows_to_keep(is_open: np.ndarray, at_limit: np.ndarray) -> np.ndarray:
-    """Return the rows to go on with: all, or the open ones if the others are worth the copy of what is kept.
+    """Return the rows to go on with: all of them, or only the open ones.
 
-    They are if they are a quarter, or one is at its limit, where the model may have no position left for it.
+    Closed rows are dropped once they are a quarter of all, which is worth the copy of what is kept, or if a row is at
+    its limit, where the model may have no position left for it.
     """
     rows = np.flatnonzero(is_open)
     few = 4 * (len(is_open) - len(rows)) < len(is_open) and not at_limit.any()

@@ -71,7 +71,7 @@ class ModelFacts:
         return self.config.model_type.removeprefix("atenta_").replace("_", "-")
 
     @property
-    def restores(self) -> bool:
+    def tags_characters(self) -> bool:
         """Whether the model is a tagger of characters."""
         return self.kind.task == "character-restoration"
 

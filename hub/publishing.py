@@ -26,7 +26,7 @@ from huggingface_hub.hf_api import RepoFile
 from .card import CARD, is_unedited, make_card
 from .card_facts import METRICS, CardFacts, is_of_this_package
 from .card_words import in_one_line, name_some
-from .push_files import TOKENIZER, PushFiles, is_model_file, select_files
+from .push_files import READ_BESIDE_ONNX, PushFiles, is_model_file, select_files
 
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
@@ -55,7 +55,7 @@ class PushPlan:
         exists: Whether the Hub has it.
         added: Files that it lacks.
         changed: Files that it has with other contents, which would be replaced.
-        removed: Weights, code and ONNX files that it has and the folder has not.
+        removed: Weights, code and ONNX files that it has and the folder lacks.
         unchanged: Files that it has already.
         left_out: What the folder has and is not sent. Folders end in `/`, and links, which are not followed, are said
             to be links.
@@ -170,10 +170,11 @@ def check_pushable(repo_id: str, *, private: bool = True, replace: bool = False,
     api = HfApi(token=token)
     with _as_push_error(repo_id):
         repository = _full_name(api, repo_id)
-        found = _compare(api, repository, {})
+        found = _compare(api, repository, dict.fromkeys((CARD, *READ_BESIDE_ONNX), b""))
     _check_visibility(found, private)
-    if found.plan.removed and not replace:
-        raise PushError(f"{repository} has a model already: give another repository, or allow it to be replaced.")
+    if (found.plan.removed or found.plan.changed) and not replace:
+        there = "a model" if found.plan.removed else name_some(found.plan.changed)
+        raise PushError(f"{repository} has {there} already: give another repository, or allow it to be replaced.")
 
 
 def _full_name(api: HfApi, repo_id: str) -> str:
@@ -204,7 +205,9 @@ def _prepare(
         if collection is not None:
             variant = f"{repository}-onnx"
             card = make_card(folder, _facts(folder, found), repository=variant, base_model=repository)
-            readers = {name: path for name, path in found.sent.items() if name in TOKENIZER or name.endswith(".txt")}
+            readers = {
+                name: path for name, path in found.sent.items() if name in READ_BESIDE_ONNX or name.endswith(".txt")
+            }
             pushes.append(_compare(api, variant, {**readers, **found.onnx, CARD: str(card).encode()}))
     for each in pushes:
         _check_visibility(each, private)

@@ -14,12 +14,12 @@ from .card_command import has_token
 from .card_words import name_some
 
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
-TOKENIZER = (CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json", READINGS_FILE)
+READ_BESIDE_ONNX = (CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json", READINGS_FILE)
 """The files that an engine reads beside ONNX files."""
 _CODE = ("chat_template.jinja", "*.py")
 _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
-_SENT = (*TOKENIZER, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
+_SENT = (*READ_BESIDE_ONNX, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
 _OF_MODEL = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
 _NOT_TEXT = (".safetensors", ".onnx", ".onnx_data", ".png")
 

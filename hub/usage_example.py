@@ -61,7 +61,7 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None, *, is_
 
 def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, example: str | None = None) -> str:
     """Return Python that runs the ONNX files of a model; `quantization` is the argument of `load_engine`."""
-    code = _ONNX_RESTORATION if model.restores else _ONNX
+    code = _ONNX_RESTORATION if model.tags_characters else _ONNX
     if model.writes_units:
         code = model.kind.usage  # which takes the ONNX file where there is one
     code = code.replace("METHOD", "generate" if model.generates else "predict")

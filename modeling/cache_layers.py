@@ -48,7 +48,7 @@ class GrowingLayer(DynamicLayer):
         return self._show(length + new_length)
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Remove the last positions; the installed transformers reads their number, in 5.23 negated."""
+        """Remove the last positions. The argument is what transformers takes: in 5.24, minus their number."""
         in_buffers = self._is_in_buffers()
         super().crop(tokens_to_remove)
         if in_buffers:

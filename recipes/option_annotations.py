@@ -57,7 +57,7 @@ class Mark(Enum):
     """
 
     HIDDEN = auto()  # not listed by --help
-    ON_CARD = auto()  # on every card, unless it is 0, false or null
+    ON_CARD = auto()  # on every card, unless it is false, null or, but for a seed, 0
     ON_CARD_IF_CHANGED = auto()  # likewise, and unless it is the default
     OFF_CARD = auto()  # on no card: the card says it elsewhere, or it has no effect on the weights
     FIXED = auto()  # the same in a resumed run: the state in a checkpoint is that of its value

@@ -151,7 +151,7 @@ def decode_rows(
 
 
 def _add_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
-    """Return training pairs and as many invented ones, after them; a run of the same seed invents the same."""
+    """Return training pairs, and `count` invented ones after them; a run of the same seed invents the same."""
     if not isinstance(rows, datasets.Dataset):
         raise SystemExit("--hallucinated_rows reads all training pairs at once: leave out --streaming.")
     with exit_on(ValueError, prefix=f"--hallucinated_rows {count}: "):

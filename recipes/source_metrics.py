@@ -44,7 +44,7 @@ def score_texts(
         references: The right outputs, in the order of the sources.
 
     Raises:
-        ValueError: If there are no sources, or as many of one as of another are missing.
+        ValueError: If there are no sources, or not as many predictions or references.
     """
     texts = [[unicodedata.normalize("NFC", text) for text in each] for each in (sources, predictions, references)]
     if not sources or len({*map(len, texts)}) > 1:

@@ -138,7 +138,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
             scored = "" if arguments.test_file else ", and are what is scored at the end without --test_file"
             apart = f"{validation:,} of {validation + train:,} rows are set apart for validation"
             print(f"{apart} (--validation_split {arguments.validation_split:g}){scored}", flush=True)
-    splits.setdefault("test", splits["validation"])
+    splits.setdefault("test", splits["validation"])  # the same object: `set_aside_validation` asks by identity
     return splits
 
 

@@ -289,7 +289,7 @@ def score_restored(
 
     Args:
         rows: Pairs with `source` and `target`.
-        restored: A text for each, of the same length.
+        restored: A text for each, as long as its source but for restored signs.
         variants: The characters with a choice, and what they may become.
 
     Returns:

@@ -133,11 +133,10 @@ def measure_lengths(rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, lis
         encoded: The output of `encode_pairs` for them.
 
     Returns:
-        `window_length`, the number of source tokens that all but one in a thousand pairs do not exceed, or None if
-        texts should not be cut between words, because sources are single words, or more than one pair of twenty has
-        another number of words in its source than in its target, or white space at which it would be cut;
-        `length_ratios`, the lowest and the highest ratio of target tokens to source tokens. Tags do not count,
-        `<eos>` does.
+        `window_length`, the number of source tokens that all but one in a thousand pairs do not exceed, or None where
+        texts should not be cut: if every source is a single word, or if more than one pair in twenty has different
+        numbers of words in source and target, or other white space in its source than single spaces; `length_ratios`,
+        the lowest and the highest ratio of target tokens to source tokens. Tags do not count, `<eos>` does.
     """
     tags, source_words, regular = [], 0, 0
     for row in rows:
@@ -372,10 +371,11 @@ class PairTask(Task):
     def baselines(
         self, train: Sequence[Row] | None = None, of_words: bool = False, aligned: Sequence[AlignedRow] | None = None
     ) -> Baselines:
-        """Return those that copy, that look up texts and words and, if all sources are words, that replace letters.
+        """Return those that copy, that look up texts and, with `of_words` or `aligned`, that replace letters.
 
-        `aligned` has the pairs of training if their letters are aligned already. With a metric that compares outputs
-        with their sources, there are also those of `rewriting_baselines`.
+        `of_words` says that all sources are single words, and needs `train`; `aligned` has the pairs of training if
+        their letters are aligned already. With a metric that compares outputs with their sources, there are also those
+        of `rewriting_baselines`.
         """
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:

@@ -197,7 +197,7 @@ def load_mean(model: PreTrainedModel, checkpoints: Sequence[Path]) -> None:
     sums: dict[str, Any] = defaultdict(float)
     for checkpoint in checkpoints:
         weights = type(model).from_pretrained(checkpoint).state_dict()
-        model.load_state_dict(weights)
+        model.load_state_dict(weights)  # only to refuse the weights of another model: the mean replaces them
         for name, weight in weights.items():
             sums[name] = sums[name] + weight.double()
     model.load_state_dict({name: total / len(checkpoints) for name, total in sums.items()})

@@ -113,7 +113,7 @@ class TrainingCost(CostMeter, TrainerCallback, ExportableState):
             self.start()
 
     def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Stop to measure."""
+        """Stop measuring."""
         self.stop()
 
     def state(self) -> dict[str, Any]:

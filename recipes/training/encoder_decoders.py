@@ -30,7 +30,7 @@ _EXAMPLES = 10  # rows of the test printed at the end
 
 @dataclass
 class DecodingArguments:
-    """Search for outputs, and their scores.
+    """The search for outputs, and how they are scored.
 
     Raises:
         ValueError: If a metric is unknown, is not of pairs of texts or is named twice, or none is, or more outputs are

@@ -37,7 +37,7 @@ _NOT_OF_RECIPES = {
     "prediction_loss_only": "leaves no scores",
     "dataloader_drop_last": "leaves out rows, also of the test",
     "auto_find_batch_size": "changes batches that are made before training",
-    "label_names": "names columns, which each recipe has its own of",
+    "label_names": "names columns, and each recipe has its own",
     "hub_revision": "names a branch, and a model is pushed to the main one",
 }
 _ONLY = {  # values from which no recipe departs
@@ -53,7 +53,6 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "head_dim=": "hidden_size / num_attention_heads = ",
     "max_position_embeddings": "max_length",
 }
-_OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "conv_kernel_size", "tags_with_positions")  # with two stacks
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
@@ -192,19 +191,6 @@ class TwoStackArguments(ModelArguments):
     tags_with_positions: Annotated[
         bool, Mark.FIXED, "feature tags count as positions, instead of sharing position 0"
     ] = False
-
-    def __post_init__(self) -> None:
-        """Check the options, as in [`ModelArguments`].
-
-        Raises:
-            ValueError: Also if an option of new models is given with a saved one.
-        """
-        super().__post_init__()
-        changed = [f"--{name}" for name in _OF_NEW_MODELS if getattr(self, name) != getattr(type(self), name)]
-        if self.model_name_or_path is not None and changed:
-            raise ValueError(
-                f"{' and '.join(changed)}: a saved model keeps its own. Leave it out, or --model_name_or_path."
-            )
 
 
 @dataclass

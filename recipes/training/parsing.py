@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
@@ -25,10 +25,11 @@ from atenta.recipes.option_table import (
 _NULL = "tag:yaml.org,2002:null"
 
 
-def given_options() -> set[str]:
+def given_options(arguments: Sequence[str] | None = None) -> set[str]:
     """Return the names of the options on the command line; that of `--no_streaming` is `streaming`."""
-    words = [word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")]
-    return {word.removeprefix("no_") for word in words}
+    words = sys.argv[1:] if arguments is None else arguments
+    names = [word[2:].partition("=")[0].replace("-", "_") for word in words if word.startswith("--")]
+    return {name.removeprefix("no_") for name in names}
 
 
 def parse_arguments(
@@ -65,7 +66,12 @@ def parse_arguments(
         if named:
             parser.error(f"unknown option {' '.join(named)}; {suggest_option(named[0], parser.names())}")
         parser.error(place_words(unknown, parser.names()))
-    values = {name: value for each in filled for name, value in vars(each).items()}
+    _check_together({name: value for each in filled for name, value in vars(each).items()}, arguments, parser)
+    return tuple(filled)
+
+
+def _check_together(values: Mapping[str, Any], arguments: Sequence[str] | None, parser: "_Parser") -> None:
+    """Refuse options of different dataclasses that exclude each other."""
     if values.get("streaming") and values.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")
     if values.get("streaming") and values.get("max_tokens_per_batch"):
@@ -75,7 +81,11 @@ def parse_arguments(
         )
     if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
-    return tuple(filled)
+    if values.get("model_name_or_path") is not None:
+        (of_model,) = (each for each in parser.dataclass_types if "model_name_or_path" in each.__dataclass_fields__)
+        fixed = {name for name, option in options_of(of_model).items() if Mark.FIXED in option.marks} - {"lora_rank"}
+        if given := sorted(fixed & given_options(arguments)):
+            parser.error(f"--{', --'.join(given)}: a saved model keeps its own; leave out what is given, or the model")
 
 
 def make_parser(*dataclasses: type, description: str, default_config: str) -> "_Parser":

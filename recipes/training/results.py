@@ -201,7 +201,7 @@ def report_saved(
 ) -> None:
     """Print where the model is and, for a text that it can read by itself, the command that predicts its output.
 
-    The command may have further options. If something without a model scored as well on the test, it is said before.
+    `options` are added to the command. If something without a model scored as well on the test, that is printed first.
     """
     if not trainer.is_world_process_zero():
         return
@@ -283,7 +283,7 @@ def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
         option, value = run.declared[name], getattr(arguments, name, value)
         is_given = name in written and Mark.INCIDENTAL not in option.marks
         is_main = Mark.ON_CARD in option.marks or (Mark.ON_CARD_IF_CHANGED in option.marks and value != option.default)
-        has_effect = value and not (option.idle_if and option.idle_if.holds(arguments))
+        has_effect = (value or name == "seed") and not (option.idle_if and option.idle_if.holds(arguments))
         if Mark.OFF_CARD not in option.marks and (is_given or (is_main and has_effect)):
             described[name] = _as_plain(value)
     return described
@@ -295,7 +295,8 @@ def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
     for step, earlier in trainer.checkpointing.earlier_options.items():
         now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
         changed = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
-        described[f"up to step {step}"] = ", ".join(changed)
+        if changed:
+            described[f"up to step {step}"] = ", ".join(changed)
     return described
 
 
@@ -303,6 +304,8 @@ def _as_plain(value: Any) -> Any:
     """Return the value of an option as a number or a text."""
     if isinstance(value, list | tuple):
         return ", ".join(str(_as_plain(each)) for each in value)
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)  # as it is typed
     if isinstance(value, float) and value.is_integer():
         return int(value)
     value = getattr(value, "value", value)  # of an enumeration
@@ -357,7 +360,7 @@ def describe_run() -> dict[str, Any]:
     gpus = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}" if is_cuda else "no GPU"
     return {
         "command": describe_command(sys.argv[0], sys.argv[1:], _launcher()),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {gpus}",
+        "machine": f"{platform.machine()}, {(cores := os.cpu_count())} core{'s' * (cores != 1)}, {gpus}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),
         "date": date.today().isoformat(),

@@ -211,7 +211,7 @@ def start_run(*options: Any) -> Run:
         except PushError as error:
             options = "--hub_model_id, --hub_private_repo, --replace_on_hub"
             raise SystemExit(f"--push_to_hub: {error} ({options})") from None
-    use_all_cores()
+    share_cores()
     getLogger("transformers.trainer_utils").addFilter(_is_news)
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
@@ -232,7 +232,7 @@ def start_run(*options: Any) -> Run:
     return _current
 
 
-def use_all_cores() -> None:
+def share_cores() -> None:
     """Divide the cores among the processes of the machine if `accelerate launch` gave each of them one thread.
 
     The cores are those that this process may use: a container or `taskset` may allow fewer than there are.

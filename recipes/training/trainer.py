@@ -392,7 +392,7 @@ def check_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
         expected = f"--metric_for_best_model {named}: expected one of {', '.join(known)}"
-        raise SystemExit(f"{expected}. If it was not given, it is of the configuration file that --help names.")
+        raise SystemExit(f"{expected}. If you did not give it, it is in the configuration file that --help names.")
 
 
 def _norm_of_weights(model: torch.nn.Module) -> float:

@@ -188,7 +188,7 @@ def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class
 
 
 def test_a_file_without_tags_for_a_model_with_tags_is_pointed_out(tmp_path):
-    model = save_pairs(tmp_path / "model", tag_token_ids=[7])
+    model = save_pairs(tmp_path / "model")  # whose tags have positions of their own
     printed = run("evaluate", model, "--test_file", write_lines(tmp_path / "rows.tsv", "a\tb"))
     assert "found no tags in the test file" in printed.stderr
 

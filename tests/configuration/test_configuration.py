@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from typing import get_args, get_type_hints
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
@@ -16,7 +17,11 @@ from atenta import (
     AtentaPairVotesConfig,
     AtentaTokenizer,
 )
+from atenta.configuration import configuration_encoder
+from atenta.engines import saved_model
 from atenta.engines.saved_model import read_config
+from atenta.recipes.option_annotations import options_of
+from atenta.recipes.training.options import StackArguments
 from support.models import CONFIGS
 
 every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)
@@ -286,6 +291,17 @@ def test_saving_and_loading_keeps_all_options_and_those_of_other_programs(config
         assert loaded.to_json_string() == config.to_json_string()
         assert {name: getattr(loaded, name) for name in others} == others
     assert config_class.from_dict(json.loads(config.to_json_string())).to_dict() == config.to_dict()
+
+
+def test_what_is_known_elsewhere_of_configurations_is_the_same(tmp_path):
+    """Engines check `config.json` without transformers, and recipes before they load it."""
+    assert saved_model._TEXT_FILE == configuration_encoder._TEXT_FILE
+    kinds = get_args(get_type_hints(AtentaDecoderConfig)["position_embedding_type"])
+    assert len(kinds) > 1
+    for kind in kinds:
+        AtentaDecoderConfig(position_embedding_type=kind).save_pretrained(tmp_path)
+        assert read_config(tmp_path)["position_embedding_type"] == kind
+        assert options_of(StackArguments)["position_embedding_type"].range.holds(kind)
 
 
 def test_a_configuration_says_where_it_was_loaded_from(tmp_path):

@@ -108,6 +108,13 @@ def test_options_that_are_not_set_leave_earlier_files_valid(tmp_path):
     assert source_digests(tmp_path) == earlier
 
 
+def test_the_end_that_a_transducer_writes_is_in_its_graph(tmp_path):
+    (tmp_path / "config.json").write_text('{"transducer": true, "eos_token_id": 2}', encoding="utf-8")
+    earlier = source_digests(tmp_path)
+    edit_json(tmp_path / "config.json", eos_token_id=3)
+    assert source_digests(tmp_path) != earlier
+
+
 def assert_same_logits(begin, model, steps=36, most_branches=8):
     """Follow random branches of random texts, and compare logits with a model that reads each branch again.
 

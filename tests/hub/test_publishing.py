@@ -431,7 +431,14 @@ def test_without_network(hub, folder, monkeypatch):
 def test_what_can_be_told_before_a_training(hub, folder):
     check_pushable(REPOSITORY)
     assert not hub.storage.repositories
-    push_folder(folder, REPOSITORY)
+    publishing.HfApi().create_repo(REPOSITORY, private=True)
+    check_pushable(REPOSITORY)
+    publishing.HfApi().upload_file(
+        path_or_fileobj=b"---\nlicense: mit\n---\n", path_in_repo="README.md", repo_id=REPOSITORY
+    )
+    with pytest.raises(PushError, match=r"has README\.md already"):
+        check_pushable(REPOSITORY)
+    push_folder(folder, REPOSITORY, replace=True)
     with pytest.raises(PushError, match="has a model already"):
         check_pushable(REPOSITORY)
     check_pushable(REPOSITORY, replace=True)

@@ -166,8 +166,10 @@ def test_sizes_that_do_not_fit_are_named_as_options_that_a_recipe_has(capsys, tm
     assert all(each in message for each in named)
     assert "Field" not in message
     assert "head_dim" not in message
-    if "round" not in flags:  # a saved model has its own sizes
-        saved = [*flags.split(), "--model_name_or_path", "saved"]
+    if "round" not in flags:  # a saved model has its own sizes, and those of the file are for new models
+        lines = re.sub(r"--(\w+) (\S+) ?", r"\1: \2\n", flags)
+        (tmp_path / "empty.yaml").write_text(f"use_cpu: true\n{lines}", encoding="utf-8")
+        saved = ["--model_name_or_path", "saved"]
         assert parse_arguments(sizes, RecipeArguments, arguments=saved, **options)[0].model_name_or_path == "saved"
 
 
@@ -187,6 +189,16 @@ NUMBERS = {  # one or more options of each range; that every number has one is t
     "whole_word_probability": ("nan", "-0.1", "1.5"),
 }
 OF_MANY = (TwoStackArguments, MaskingArguments, Seq2SeqRecipeArguments)
+
+
+def test_a_saved_model_keeps_its_sizes_and_says_so(tmp_path, capsys):
+    """Those of a file are for new models; a flag is meant for this run."""
+    file = tmp_path / "options.yaml"
+    file.write_text("use_cpu: true\ntransducer: true\nconv_kernel_size: 5\n", encoding="utf-8")
+    saved = ("--model_name_or_path", "outputs/accents", "--lora_rank", "4", "--dropout", "0.2")
+    parse_arguments(*OF_MANY, description="A test.", default_config=file, arguments=saved)
+    line = refused(capsys, file, *saved, "--hidden_size", "32", "--tags_with_positions", by=OF_MANY)
+    assert "error: --hidden_size, --tags_with_positions: " in line
 
 
 @pytest.mark.parametrize("name", NUMBERS)

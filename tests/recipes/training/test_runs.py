@@ -176,7 +176,7 @@ def test_cores_are_divided_if_accelerate_gave_one_thread(monkeypatch, environmen
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        runs.use_all_cores()
+        runs.share_cores()
         assert torch.get_num_threads() == threads
     finally:
         torch.set_num_threads(before)
