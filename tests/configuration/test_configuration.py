@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from typing import get_args, get_type_hints
+from typing import get_args
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
@@ -296,7 +296,7 @@ def test_saving_and_loading_keeps_all_options_and_those_of_other_programs(config
 def test_what_is_known_elsewhere_of_configurations_is_the_same(tmp_path):
     """Engines check `config.json` without transformers, and recipes before they load it."""
     assert saved_model._TEXT_FILE == configuration_encoder._TEXT_FILE
-    kinds = get_args(get_type_hints(AtentaDecoderConfig)["position_embedding_type"])
+    kinds = get_args(AtentaDecoderConfig.__dataclass_fields__["position_embedding_type"].type)
     assert len(kinds) > 1
     for kind in kinds:
         AtentaDecoderConfig(position_embedding_type=kind).save_pretrained(tmp_path)
