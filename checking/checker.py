@@ -119,7 +119,13 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
             if cache_key(content, ending_of(path.name), settings.variant) != again.keys[path]:
                 raise ValueError(f"{path} has changed since it was checked: check it again.")
             changes = dict(change for each in findings for change in each.changes)
-            replace_file(path, replace_characters(decode(content), changes))
+            try:
+                replace_file(path, replace_characters(decode(content), changes))
+            except OSError as error:
+                raise OSError(
+                    f"{path} cannot be written ({error.strerror}): change its rights or its folder's, or leave it "
+                    "out. Those before it are written."
+                ) from None
         if not again.findings:
             break
         again = check_files(checked.paths, settings, processes=1)  # those that have not changed are in the cache

@@ -16,6 +16,7 @@ from atenta.command.text_lines import check_output_file, warn_once
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.engines.text_ids import TextIds
+from atenta.recipes.reading.load import missing_headers
 from atenta.recipes.reading.records import BadRow, good_rows
 from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.characters import RestorationTask
@@ -108,6 +109,8 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     """Return the checked rows of a file, each also with `where` it is."""
+    for note in missing_headers([str(path)], row_format):
+        warn_once(note)
     rows = [{**row, "where": where} for where, row in good_rows(row_format.read(str(path)), row_format.check)]
     if not rows:
         raise ValueError(f"{path}: found no rows; expected at least one of {', '.join(row_format.columns)}")

@@ -428,7 +428,7 @@ def push(
 
 def _check_sources(texts: list[str] | None, files: list[Path] | None) -> None:
     if texts and files:
-        raise typer.BadParameter("found texts and --files; expected one of them.")
+        raise typer.BadParameter("found texts and --files; expected one of them. Several: --files A --files B.")
     if missing := [path for path in files or [] if not path.exists() or path.is_dir()]:
         found = "a folder" if missing[0].is_dir() else "no such file"
         raise typer.BadParameter(f"--files {missing[0]}: found {found}; expected a file.")

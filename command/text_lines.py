@@ -175,7 +175,7 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
     try:
         value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        value, reason = None, f" ({error})"
+        value, reason = None, f" ({error!s:.60})"
     fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
     if missing := [name for name in names if not isinstance(fields.get(name), str)]:
         raise ValueError(
@@ -227,6 +227,7 @@ def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] =
             if what is written beside it, `FILE.lock` and `FILE.progress`, is there already.
         IsADirectoryError: If it is a folder.
         FileNotFoundError: If there is no such folder.
+        PermissionError: If files cannot be made in it.
     """
     if output.is_dir():
         raise IsADirectoryError(f"--output {output} is a folder; expected a file to write.")
@@ -241,6 +242,8 @@ def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] =
         raise FileExistsError(f"{found}, which --output {output} needs, exists: remove it, or give another --output.")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"--output {output}: found no folder {output.parent}; make it, or give another.")
+    if not os.access(output.parent, os.W_OK):
+        raise PermissionError(f"--output {output}: the folder {output.parent} cannot be written to; give another.")
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from ..engines.saved_model import find_model
 from ..generation_options import is_whole
 from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
-from ..tokenization.text_checks import Texts, list_of_texts
+from ..tokenization.text_checks import Texts, check_sequence, list_of_texts
 from .letter_tagger import LetterTagger
 from .readings import STRESS, Phones, Reading, load_readings, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, in_native_letters, spell_out
@@ -163,7 +163,11 @@ class Phonemizer:
         Warns:
             UserWarning: As in [`Phonemizer.read`], or if a text names a file.
         """
-        given = [texts] if isinstance(texts, str) else texts
+        for name, separator in (("word_separator", word_separator), ("phone_separator", phone_separator)):
+            if not isinstance(separator, str):
+                raise TypeError(f"`{name}` is {separator!r:.80} ({type(separator).__name__}), expected a str.")
+        expected = "a str, a list or tuple of str, or a column of a table; of a file, give its text"
+        given = [texts] if isinstance(texts, str) else check_sequence(texts, "texts", expected)
         read = self.read(given, variant)
         warn_of_files(given)
         found = [

@@ -11,7 +11,8 @@ _REST = r"[^\s<>\"”»]"  # of a URL
 # Endings without which a name with full stops is neither a domain nor a file.
 _TOP = (
     "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|"
-    "zip|gz|pdf|docx?|odt|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav"
+    "zip|rar|7z|gz|pdf|docx?|odt|ods|rtf|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav|ogg|avi|mkv|srt|vtt|log|exe|dll|"
+    "bat|java|php|cpp"
 )
 PROTECTED = re.compile(
     r"```[^`]*(?:`(?!``)[^`]*)*```"  # a block of code
@@ -21,6 +22,9 @@ PROTECTED = re.compile(
     r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
     r"|(?<![\w@])@\w+(?:\.[a-z0-9_]+)*"  # @joao
     r"|(?<![\w&#])#\w+"  # #promocao
+    r"|&(?:[a-zA-Z][a-zA-Z0-9]*|#[0-9]+|#[xX][0-9a-fA-F]+);"  # endere&ccedil;o
+    r"|(?<![\w.,])[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+(?!\w)"  # 2.5e-3
+    rf"|(?<![\w./-])(?:[\w-]+(?:\.[\w-]+)*?\.[a-z]{{2,4}}|localhost|[0-9]+(?:\.[0-9]+){{3}})(?::[0-9]+)?/(?=\w){_REST}*"
     r"|\{\{?\s?[\w.]+(?::[^{}\s]*)?\s?\}\}?|%\(\w+\)[a-z]?"  # Ola {usuario}, %(nao)s
     r"|(?<![^\s\"'“(\[=>])(?:~|\.\.?|(?=/[\w.-]+/))/[\w.-]+(?:/[\w.-]*)*"  # ~/instrucao, /home/instrucao
     r"|(?<![\w./-])[\w.-]+(?:/[\w.-]+)+/(?!\w)"  # docs/instrucao/
@@ -31,7 +35,10 @@ PROTECTED = re.compile(
     rf"(?:\.[a-zA-Z]{{2}})?\b(?:/{_REST}*)?"
 )
 # What every such span has in it. Most texts have none of it, and this is found out thirty times as fast.
-_HINT = re.compile(rf"[`@#{{~\\]|%\(|[a-zA-Z]:/|\./|/[\w.-]*/|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
+_HINT = re.compile(
+    rf"[`@#&{{~\\]|%\(|[a-zA-Z]:/|\./|/[\w.-]*/|[a-z0-9]:[0-9]+/|\.[a-z0-9]+/|localhost/|[0-9][eE][0-9+-]|www\."
+    rf"|\.(?:com|COM|{_TOP}|{_TOP.upper()})"
+)
 
 
 class Variant(NamedTuple):
@@ -65,7 +72,7 @@ VARIANTS = {
 
 
 def protected_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each URL, address, @name, #tag, domain, path, {placeholder} and code in backticks."""
+    """Yield the start and end of each URL, address, @name, #tag, &entity;, domain, path, {placeholder} and `code`."""
     if _HINT.search(text):
         for match in PROTECTED.finditer(text):
             yield match.span()

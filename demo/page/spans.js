@@ -8,7 +8,8 @@ const W = String.raw`\p{L}\p{N}_`; // inside brackets
 const REST = `[^${SPACE}<>"”»]`; // of a URL
 const TOP =
   "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|" +
-  "zip|gz|pdf|docx?|odt|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav";
+  "zip|rar|7z|gz|pdf|docx?|odt|ods|rtf|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav|ogg|avi|mkv|srt|vtt|log|exe|dll|" +
+  "bat|java|php|cpp";
 export const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 // A group in a look-ahead gives nothing back: it stands for Python's possessive `*+`.
 const DOTS_AND_DASHES = String.raw`(?=(?<dots>[.\-]*))\k<dots>`;
@@ -21,6 +22,10 @@ const PROTECTED = new RegExp(
     `(?<![${W}.+\\-])[${W}.+\\-]+@[${W}\\-]+(?:\\.[${W}\\-]+)+`, // joao@example.com
     `(?<![${W}@])@${WORD}+(?:\\.[a-z0-9_]+)*`, // @joao
     `(?<![${W}&#])#${WORD}+`, // #promocao
+    `&(?:[a-zA-Z][a-zA-Z0-9]*|#[0-9]+|#[xX][0-9a-fA-F]+);`, // endere&ccedil;o
+    `(?<![${W}.,])[0-9]+(?:[.,][0-9]+)?[eE][+\\-]?[0-9]+(?!${WORD})`, // 2.5e-3
+    `(?<![${W}./\\-])(?:[${W}\\-]+(?:\\.[${W}\\-]+)*?\\.[a-z]{2,4}|localhost|[0-9]+(?:\\.[0-9]+){3})(?::[0-9]+)?` +
+      `/(?=${WORD})${REST}*`, // wa.me/acao, localhost:8000/acao
     `\\{\\{?[${SPACE}]?[${W}.]+(?::[^{}${SPACE}]*)?[${SPACE}]?\\}\\}?|%\\(${WORD}+\\)[a-z]?`, // Ola {usuario}, %(nao)s
     `(?<![^${SPACE}"'“(\\[=>])(?:~|\\.\\.?|(?=/[${W}.\\-]+/))/[${W}.\\-]+(?:/[${W}.\\-]*)*`, // ~/acao, /home/acao
     `(?<![${W}./\\-])[${W}.\\-]+(?:/[${W}.\\-]+)+/(?!${WORD})`, // docs/instrucao/

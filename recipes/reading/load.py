@@ -1,6 +1,6 @@
 """Rows of the named data or of the sample data: loaded, reported and encoded, once, by the main process."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,8 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
             files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
             data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
         elif training.process_index == 0:
-            _print_missing_headers(data, row_format)
+            for note in missing_headers(data.files(), row_format):
+                print(note)
         return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
 
 
@@ -141,15 +142,16 @@ def encode_rows(
     return encoded
 
 
-def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
-    for path in data.files():
+def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str]:
+    """Yield a note on each file whose first row could be a header, names no column and is read as data."""
+    for path in paths:
         names = (*row_format.columns, *row_format.optional)
         if Path(path).suffix not in row_format.readers and lacks_header(path, names):
             record = next(row_format.read(path))
             fields = {} if isinstance(record, BadRow) else record[1]
             cells = ", ".join(f"{name} {value!r:.60}" for name, value in fields.items())
             missing = f"the first row does not name {', '.join(row_format.columns)}; it is read as data"
-            print(printable(f"{path}: {missing}" + f": {cells}" * bool(cells)))
+            yield printable(f"{path}: {missing}" + f": {cells}" * bool(cells))
 
 
 def _find_sample(name: str | None, row_format: RowFormat) -> Sample:

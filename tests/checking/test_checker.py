@@ -111,6 +111,16 @@ def test_a_mark_that_is_written_says_how_a_name_in_another_file_is_spelt(tmp_pat
     assert not check_files(checked.paths, Settings(tmp_path)).findings
 
 
+def test_a_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
+    def refuse(path, content):
+        raise PermissionError(13, "Permission denied", f"{path}.unfinished")
+
+    checked = write_and_check(tmp_path, **{"a.md": BARE})
+    monkeypatch.setattr(checker, "replace_file", refuse)
+    with pytest.raises(OSError, match=r"a\.md cannot be written \(Permission denied\)"):
+        write_findings(checked, Settings(tmp_path))
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(sorted(make_files(SENTENCES))),

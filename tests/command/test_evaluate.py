@@ -191,6 +191,7 @@ def test_a_file_without_tags_for_a_model_with_tags_is_pointed_out(tmp_path):
     model = save_pairs(tmp_path / "model")  # whose tags have positions of their own
     printed = run("evaluate", model, "--test_file", write_lines(tmp_path / "rows.tsv", "a\tb"))
     assert "found no tags in the test file" in printed.stderr
+    assert "rows.tsv: the first row does not name source, target; it is read as data" in printed.stderr
 
 
 def one_column(folder):

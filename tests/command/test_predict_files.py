@@ -1,6 +1,7 @@
 """The lines that `atenta predict` reads and writes: of any text, refused by their number, and resumed."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -81,6 +82,7 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
     path = write_text(tmp_path / "lines.jsonl", f'"a"\n{line}\n')
     found = refusal("predict", folders[0], "--json_lines", "--files", path)
     assert "lines.jsonl, line 2: found" in found
+    assert ("a field occurs twice" in found) == line.startswith('{"text": "ser", "text"')
     assert len(found) < 300
 
 
@@ -243,7 +245,7 @@ def test_an_output_is_not_mixed(folders, tmp_path):
     assert "is damaged: remove it" in refusal(*arguments, "--resume")
 
 
-def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path):
+def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path, monkeypatch):
     there = write_text(tmp_path / "there", "")
     assert f"{there} exists" in refusal("predict", "nowhere", "a", "--output", there)
     for name in ("uv.lock", "uv.progress"):  # files of other programs
@@ -253,6 +255,8 @@ def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path
     for resume in ((), ("--resume",)):
         missing = tmp_path / "folder" / "output"
         assert "found no folder" in refusal("predict", "nowhere", "a", "--output", missing, *resume)
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert f"{tmp_path} cannot be written to" in refusal("predict", "nowhere", "a", "--output", tmp_path / "new")
 
 
 def failing_after(count, predict):

@@ -45,6 +45,7 @@ NASTY = [
     "joao@example.com.br e @joao.silva, #promocao e &#acao",
     "```acao` nao``` `codigo` nao `x y` nao ` acao ` ``nao``",
     "--.com acao -.-a.com nao ...acao.br a.b.c.com.br/nao»nao",
+    "endere&ccedil;o, wa.me/acao, localhost:80/acao, 10.0.0.1/acao, etc./nao, acao.srt, 2.5e-3 e 1e",
     "www.acao.com.br/nao e uol.com.br/acao, e facil.com isso e facil.com. Isso, e facil.comercio",
     "arquivo.csv e relatorio.PDF nao a+b://acao ação.py x.jpeg2 nao",
     "a" * 300 + " nao " + "acao " * 300,

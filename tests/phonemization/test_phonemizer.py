@@ -191,6 +191,10 @@ def test_a_saved_model_is_read_with_what_its_folder_knows(tmp_path):
 def test_a_missing_lexicon_wrong_texts_and_models_that_write_no_phones_are_refused(tagger, tmp_path):
     with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
         Phonemizer(tagger).phonemize(["casa", 3], "br")
+    with pytest.raises(TypeError, match=r"expected a str, .*; of a file, give its text"):
+        Phonemizer(tagger).phonemize(tmp_path, "br")
+    with pytest.raises(TypeError, match="`phone_separator` is None"):
+        Phonemizer(tagger).phonemize("casa", "br", phone_separator=None)
     with pytest.raises(ValueError, match="n_best=0"):
         Phonemizer(tagger).read(["casa"], "br", n_best=0)
     with pytest.raises(FileNotFoundError, match=r"mine\.tsv"):  # before the model is loaded

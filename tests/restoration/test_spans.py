@@ -38,6 +38,15 @@ PROTECTED = [
     r"\\servidor\publico",
     r"..\acao",
     r"%APPDATA%\publico",
+    "wa.me/acao",
+    "bit.ly:443/acao",
+    "localhost:8000/acao",
+    "192.168.0.1/acao",
+    "legenda_acao.srt",
+    "&ccedil;",
+    "&#233;",
+    "2.5e-3",
+    "1,5E10",
 ]
 FREE = [
     "a acao",
@@ -63,6 +72,11 @@ FREE = [
     r"a \\ nao",
     r"fim.\nnao",
     "a:b",
+    "Silva & Filhos; e",
+    "10:30/11:00",
+    "2e",
+    "etc./nao",
+    "km/h.A",
 ]
 
 
@@ -118,6 +132,11 @@ def test_other_text_is_not(text):
         "a\\",
         "%a%",
         "C:/",
+        "&a",
+        "1e",
+        "1.",
+        "a.aa",
+        "a.aa:1",
     ],
 )
 def test_a_long_run_is_read_once(run):
