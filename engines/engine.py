@@ -333,9 +333,8 @@ class Engine:
         known = self.tokenizer.tags
         if isinstance(tags, str) or len(tags) != count or any(isinstance(each, str) for each in tags):
             example = [*islice(known, 2)]
-            raise ValueError(
-                f"tags={tags!r:.80}; expected a list of tags for each of the {count} texts, such as {example} for one."
-            )
+            expected = f"one such list for each of {count} texts" if count > 1 else "for one text"
+            raise ValueError(f"tags={tags!r:.80}; expected a list of tags, such as {example}, {expected}.")
         if unknown := [tag for of_text in tags for tag in of_text if not isinstance(tag, str) or tag not in known]:
             expected = f"some of {', '.join(known):.200}" if known else "none, because this model has no tags"
             raise ValueError(f"Found the tag {unknown[0]!r}; expected {expected}.")

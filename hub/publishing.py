@@ -164,13 +164,13 @@ def check_pushable(repo_id: str, *, private: bool = True, replace: bool = False,
     """Check, before a model is trained, that it can be pushed to a repository afterwards.
 
     Raises:
-        PushError: If the token is refused, the repository's visibility is another one, it has a model already and
-            `replace` is not given, or the Hub cannot be reached.
+        PushError: If the token is refused, the repository's visibility is another one, it has a model, or files
+            that would be replaced, and `replace` is not given, or the Hub cannot be reached.
     """
     api = HfApi(token=token)
     with _as_push_error(repo_id):
         repository = _full_name(api, repo_id)
-        found = _compare(api, repository, dict.fromkeys((CARD, *READ_BESIDE_ONNX), b""))
+        found = _compare(api, repository, dict.fromkeys((CARD, METRICS, *READ_BESIDE_ONNX), b""))
     _check_visibility(found, private)
     if (found.plan.removed or found.plan.changed) and not replace:
         there = "a model" if found.plan.removed else name_some(found.plan.changed)

@@ -14,6 +14,11 @@ _TOP = (
     "zip|rar|7z|gz|pdf|docx?|odt|ods|rtf|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav|ogg|avi|mkv|srt|vtt|log|exe|dll|"
     "bat|java|php|cpp"
 )
+_SHORT = "me|ly|gl|gg|be|co|cc|tv|ai|app|info|link|site"  # of domains before a path: wa.me/acao
+_ENTITIES = (
+    "[a-zA-Z]{1,2}(?:acute|grave|circ|tilde|uml|cedil|ring|slash|lig)|amp|lt|gt|quot|apos|nbsp|shy|[lrb]?[sd]quo|"
+    "[lr]aquo|[nm]dash|hellip|ord[fm]|deg|sect|copy|reg|euro|middot|bull"
+)
 PROTECTED = re.compile(
     r"```[^`]*(?:`(?!``)[^`]*)*```"  # a block of code
     r"|`[^`\s](?:[^`\n]*[^`\s])?`"  # `codigo`
@@ -22,9 +27,10 @@ PROTECTED = re.compile(
     r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
     r"|(?<![\w@])@\w+(?:\.[a-z0-9_]+)*"  # @joao
     r"|(?<![\w&#])#\w+"  # #promocao
-    r"|&(?:[a-zA-Z][a-zA-Z0-9]*|#[0-9]+|#[xX][0-9a-fA-F]+);"  # endere&ccedil;o
+    rf"|&(?:{_ENTITIES}|#[0-9]+|#[xX][0-9a-fA-F]+);"  # endere&ccedil;o
     r"|(?<![\w.,])[0-9]+(?:[.,][0-9]+)?[eE][+-]?[0-9]+(?!\w)"  # 2.5e-3
-    rf"|(?<![\w./-])(?:[\w-]+(?:\.[\w-]+)*?\.[a-z]{{2,4}}|localhost|[0-9]+(?:\.[0-9]+){{3}})(?::[0-9]+)?/(?=\w){_REST}*"
+    rf"|(?<![\w./-])(?:[\w-]+(?:\.[\w-]+)*?\.(?:com|{_TOP}|{_SHORT})(?:\.[a-z]{{2}})?|localhost|[0-9]+(?:\.[0-9]+){{3}})"
+    rf"(?::[0-9]+)?/(?=\w){_REST}*"  # wa.me/acao, localhost:8000/acao
     r"|\{\{?\s?[\w.]+(?::[^{}\s]*)?\s?\}\}?|%\(\w+\)[a-z]?"  # Ola {usuario}, %(nao)s
     r"|(?<![^\s\"'“(\[=>])(?:~|\.\.?|(?=/[\w.-]+/))/[\w.-]+(?:/[\w.-]*)*"  # ~/instrucao, /home/instrucao
     r"|(?<![\w./-])[\w.-]+(?:/[\w.-]+)+/(?!\w)"  # docs/instrucao/

@@ -10,6 +10,10 @@ const TOP =
   "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|" +
   "zip|rar|7z|gz|pdf|docx?|odt|ods|rtf|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav|ogg|avi|mkv|srt|vtt|log|exe|dll|" +
   "bat|java|php|cpp";
+const SHORT = "me|ly|gl|gg|be|co|cc|tv|ai|app|info|link|site"; // of domains before a path: wa.me/acao
+const ENTITIES =
+  "[a-zA-Z]{1,2}(?:acute|grave|circ|tilde|uml|cedil|ring|slash|lig)|amp|lt|gt|quot|apos|nbsp|shy|[lrb]?[sd]quo|" +
+  "[lr]aquo|[nm]dash|hellip|ord[fm]|deg|sect|copy|reg|euro|middot|bull";
 export const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 // A group in a look-ahead gives nothing back: it stands for Python's possessive `*+`.
 const DOTS_AND_DASHES = String.raw`(?=(?<dots>[.\-]*))\k<dots>`;
@@ -22,10 +26,10 @@ const PROTECTED = new RegExp(
     `(?<![${W}.+\\-])[${W}.+\\-]+@[${W}\\-]+(?:\\.[${W}\\-]+)+`, // joao@example.com
     `(?<![${W}@])@${WORD}+(?:\\.[a-z0-9_]+)*`, // @joao
     `(?<![${W}&#])#${WORD}+`, // #promocao
-    `&(?:[a-zA-Z][a-zA-Z0-9]*|#[0-9]+|#[xX][0-9a-fA-F]+);`, // endere&ccedil;o
+    `&(?:${ENTITIES}|#[0-9]+|#[xX][0-9a-fA-F]+);`, // endere&ccedil;o
     `(?<![${W}.,])[0-9]+(?:[.,][0-9]+)?[eE][+\\-]?[0-9]+(?!${WORD})`, // 2.5e-3
-    `(?<![${W}./\\-])(?:[${W}\\-]+(?:\\.[${W}\\-]+)*?\\.[a-z]{2,4}|localhost|[0-9]+(?:\\.[0-9]+){3})(?::[0-9]+)?` +
-      `/(?=${WORD})${REST}*`, // wa.me/acao, localhost:8000/acao
+    `(?<![${W}./\\-])(?:[${W}\\-]+(?:\\.[${W}\\-]+)*?\\.(?:com|${TOP}|${SHORT})(?:\\.[a-z]{2})?|localhost|` +
+      `[0-9]+(?:\\.[0-9]+){3})(?::[0-9]+)?/(?=${WORD})${REST}*`, // wa.me/acao, localhost:8000/acao
     `\\{\\{?[${SPACE}]?[${W}.]+(?::[^{}${SPACE}]*)?[${SPACE}]?\\}\\}?|%\\(${WORD}+\\)[a-z]?`, // Ola {usuario}, %(nao)s
     `(?<![^${SPACE}"'“(\\[=>])(?:~|\\.\\.?|(?=/[${W}.\\-]+/))/[${W}.\\-]+(?:/[${W}.\\-]*)*`, // ~/acao, /home/acao
     `(?<![${W}./\\-])[${W}.\\-]+(?:/[${W}.\\-]+)+/(?!${WORD})`, // docs/instrucao/

@@ -10,7 +10,7 @@ from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.hub.card_command import without_place
-from atenta.recipes.reading.file_formats import lacks_header
+from atenta.recipes.reading.file_formats import is_pipe, lacks_header
 from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.reading.report import Report, build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
@@ -146,7 +146,7 @@ def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str
     """Yield a note on each file whose first row could be a header, names no column and is read as data."""
     for path in paths:
         names = (*row_format.columns, *row_format.optional)
-        if Path(path).suffix not in row_format.readers and lacks_header(path, names):
+        if Path(path).suffix not in row_format.readers and not is_pipe(path) and lacks_header(path, names):
             record = next(row_format.read(path))
             fields = {} if isinstance(record, BadRow) else record[1]
             cells = ", ".join(f"{name} {value!r:.60}" for name, value in fields.items())

@@ -21,6 +21,7 @@ from atenta.recipes.option_table import (
     place_words,
     suggest_option,
 )
+from atenta.recipes.training.options import OF_THE_KIND
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -81,11 +82,13 @@ def _check_together(values: Mapping[str, Any], arguments: Sequence[str] | None, 
         )
     if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
-    if values.get("model_name_or_path") is not None:
-        (of_model,) = (each for each in parser.dataclass_types if "model_name_or_path" in each.__dataclass_fields__)
-        fixed = {name for name, option in options_of(of_model).items() if Mark.FIXED in option.marks} - {"lora_rank"}
-        if given := sorted(fixed & given_options(arguments)):
-            parser.error(f"--{', --'.join(given)}: a saved model keeps its own; leave out what is given, or the model")
+    # Sizes may be given: a command may be that of the new model but for the saved one.
+    given = sorted(given_options(arguments).intersection(OF_THE_KIND))
+    if given and (saved := values.get("model_name_or_path")) is not None:
+        parser.error(
+            f"--{', --'.join(given)}: the saved model {saved} keeps its own; leave out what is given, or give "
+            "--model_name_or_path null"
+        )
 
 
 def make_parser(*dataclasses: type, description: str, default_config: str) -> "_Parser":

@@ -132,7 +132,7 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
     with pytest.raises(ValueError, match=f"'SG'.*{tag}"):
         engine.generate("caco", tags=[tag, "SG"])
     for tags in ([[tag]], [tag, tag], tag):
-        with pytest.raises(ValueError, match="expected a list of tags for each of the 2 texts"):
+        with pytest.raises(ValueError, match="one such list for each of 2 texts"):
             engine.n_best(["a", "b"], tags=tags)
     with pytest.raises(ValueError, match=f"tag .*{tag}.*expected some of"):
         engine.generate("caco", tags=[[tag]])

@@ -191,14 +191,14 @@ NUMBERS = {  # one or more options of each range; that every number has one is t
 OF_MANY = (TwoStackArguments, MaskingArguments, Seq2SeqRecipeArguments)
 
 
-def test_a_saved_model_keeps_its_sizes_and_says_so(tmp_path, capsys):
-    """Those of a file are for new models; a flag is meant for this run."""
+def test_a_saved_model_keeps_its_kind_and_says_so(tmp_path, capsys):
+    """What a file says of it is for new models; a flag is meant for this run."""
     file = tmp_path / "options.yaml"
     file.write_text("use_cpu: true\ntransducer: true\nconv_kernel_size: 5\n", encoding="utf-8")
-    saved = ("--model_name_or_path", "outputs/accents", "--lora_rank", "4", "--dropout", "0.2")
+    saved = ("--model_name_or_path", "outputs/accents", "--lora_rank", "4", "--dropout", "0.2", "--hidden_size", "32")
     parse_arguments(*OF_MANY, description="A test.", default_config=file, arguments=saved)
-    line = refused(capsys, file, *saved, "--hidden_size", "32", "--tags_with_positions", by=OF_MANY)
-    assert "error: --hidden_size, --tags_with_positions: " in line
+    line = refused(capsys, file, *saved, "--norm_first", "--tags_with_positions", by=OF_MANY)
+    assert "error: --norm_first, --tags_with_positions: the saved model outputs/accents keeps its own" in line
 
 
 @pytest.mark.parametrize("name", NUMBERS)
