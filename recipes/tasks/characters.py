@@ -42,8 +42,6 @@ _CHANGED_CASE = 0.04  # share of the training rows in capitals, and of those in 
 _PARTLY_RESTORED = 0.15  # share of the training windows whose source has a part of what is to be restored
 _UNLISTED = 0.08  # share of the words of training that are read without their spellings
 _SHORT_WINDOWS = 0.35  # share of the training windows that are shorter than they could be, like a text by itself
-_FRAGMENTS = 0.5  # a few words of each window by themselves, as titles, lists and messages have them: in this share
-_FRAGMENT_WORDS = 5  # at most
 
 
 def check_characters(fields: Mapping[str, Any]) -> dict[str, str]:
@@ -190,13 +188,7 @@ def encode_windows(
             if codes.ends_text:
                 source, target = source + "\n", target + "\n"
             pieces = split_pieces(source, target)
-            spans = [(start, end) for start, end, *_ in cut_windows(len(source), length)]
-            words = [match.span() for match in WORD.finditer(source)]
-            if generator is not None and words and not codes.ends_text and generator.random() < _FRAGMENTS:
-                first = generator.randrange(len(words))
-                start, end = words[first][0], words[first : first + generator.randint(1, _FRAGMENT_WORDS)][-1][1]
-                spans.append((start, min(end, start + length)))
-            for start, end in spans:
+            for start, end, *_ in cut_windows(len(source), length):
                 window, wanted = source[start:end], pieces[start:end]
                 if generator is not None and generator.random() < _PARTLY_RESTORED:
                     share = generator.random()
