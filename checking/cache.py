@@ -13,8 +13,8 @@ from .findings import Finding
 FOLDER = ".atenta_cache"
 _MOST_KEPT = 20_000  # files as they are and as they were
 _MODEL_FILES = ("config.json", "spellings.txt", "onnx/*.onnx")
-# The words that lack marks, and the words that the file spells with marks, without these.
-FileFindings = tuple[list[Finding], list[str]]
+# The words that lack marks, None if nothing is Portuguese, and the words that have marks, without these.
+FileFindings = tuple[list[Finding] | None, list[str]]
 
 
 class Cache:
@@ -46,7 +46,7 @@ class Cache:
             return None
         try:
             findings, marked = json.loads(rows[0][0])
-            return [Finding(*fields) for fields in findings], marked
+            return None if findings is None else [Finding(*fields) for fields in findings], marked
         except (TypeError, ValueError):  # not what this program has written
             return None
 

@@ -32,6 +32,7 @@ class CheckedFiles(NamedTuple):
         keys: for each of these files, the key of the content that was checked.
         not_read: for each file of a known type, and each repository inside of another, that was not checked, why.
         number: of files that were checked.
+        in_portuguese: number of those of them that were read, because Portuguese is in them.
         other_types: number of files that are of no known type.
         paths: all files that were asked for.
         undecided: number of words that surely lack a mark, but not which, as Brazil or as Portugal writes it.
@@ -42,6 +43,7 @@ class CheckedFiles(NamedTuple):
     keys: dict[Path, str]
     not_read: dict[Path, str]
     number: int
+    in_portuguese: int
     other_types: int
     paths: Sequence[Path]
     undecided: int = 0
@@ -89,14 +91,18 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
     marked = {word for _, words in found.values() for word in words}
     findings: dict[Path, list[Finding]] = {}
     undecided = 0
+    in_portuguese = 0
     for path in filter(found.get, known):
-        in_either = [each._replace(confidence=each.in_either) for each in found[path][0]]
-        counted = [each for each in found[path][0] if _is_reported(each, settings, marked)]
+        if (of_file := found[path][0]) is None:
+            continue
+        in_portuguese += 1
+        in_either = [each._replace(confidence=each.in_either) for each in of_file]
+        counted = [each for each in of_file if _is_reported(each, settings, marked)]
         undecided += sum(_is_reported(each, settings, marked) for each in in_either) - len(counted)
         if counted:
             findings[path] = counted
     keys = {path: keys[path] for path in findings}
-    return CheckedFiles(findings, keys, not_read, len(found), other_types, paths, undecided, failed)
+    return CheckedFiles(findings, keys, not_read, len(found), in_portuguese, other_types, paths, undecided, failed)
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:

@@ -76,9 +76,10 @@ class Finding(NamedTuple):
 
 def find_words(
     reader: WindowReader, sources: Sequence[str], proses: Sequence[Prose], variant: str | None = None
-) -> list[list[Finding]]:
+) -> list[list[Finding] | None]:
     """Return the words that lack marks in each of some files, whatever the confidence, in the order of the files.
 
+    None stands for those of a file in which nothing is Portuguese, and which is not read.
     A word whose spellings are known lacks marks only if one of them is the word with more marks. The model reads the
     sentences with such words, and with words that it does not know; these are about three quarters of a text.
     """
@@ -89,6 +90,7 @@ def find_words(
         for block, is_portuguese in zip(prose.blocks, portuguese_blocks([block.text for block in prose.blocks]))
         if is_portuguese
     ]
+    in_portuguese = {number for number, _ in read}
     starts = np.cumsum([0, *(len(block.text) for _, block in read)])[:-1]
     borders = [*np.flatnonzero(np.diff(starts // _READ_AT_ONCE, prepend=-1)).tolist(), len(read)]
     lines = [line_starts(source) for source in sources]
@@ -101,7 +103,7 @@ def find_words(
             found[number] += [
                 each for each in _words(reader, block, answer, names, lines[number]) if may_lack(each.before)
             ]
-    return [sorted(findings) for findings in found]
+    return [sorted(findings) if number in in_portuguese else None for number, findings in enumerate(found)]
 
 
 class _Answer(NamedTuple):

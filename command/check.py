@@ -62,6 +62,8 @@ def _summary(checked: CheckedFiles, unknown: Sequence[Path], write: bool) -> Ite
     others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
     found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
     yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+    if checked.number and not checked.in_portuguese:
+        yield "nothing was read: too few of the words are small words of Portuguese, such as não and uma"
     if checked.undecided:
         number = f"{checked.undecided} more lack{'s' * (checked.undecided == 1)} an accent"
         yield f"{number} that Brazil and Portugal write differently: --variant br, or pt, finds them"
