@@ -119,7 +119,8 @@ class WindowReader:
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        if isinstance(restored, str) or any(each not in RESTORED for each in restored):
+        is_collection = isinstance(restored, Collection) and not isinstance(restored, str)
+        if not is_collection or any(each not in RESTORED for each in restored):
             raise ValueError(f"restored={restored!r}; expected some of {', '.join(RESTORED)}, in a list.")
         if variant is not None and variant not in list(VARIANTS):
             raise ValueError(f"variant={variant!r:.60}; expected {' or '.join(VARIANTS)}.")

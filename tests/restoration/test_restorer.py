@@ -363,7 +363,7 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
 
 
 def test_arguments_are_checked(restorer, exported):
-    for wrong in ("accents", ["case"]):
+    for wrong in ("accents", ["case"], None):
         with pytest.raises(ValueError, match="accents"):
             restorer.restore(["a"], restored=wrong)
     for confidence, error in ((-0.1, ValueError), (float("nan"), ValueError), (None, TypeError), ("0.9", TypeError)):
