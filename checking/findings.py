@@ -79,9 +79,9 @@ def find_words(
 ) -> list[list[Finding] | None]:
     """Return the words that lack marks in each of some files, whatever the confidence, in the order of the files.
 
-    None stands for those of a file in which nothing is Portuguese, and which is not read.
-    A word whose spellings are known lacks marks only if one of them is the word with more marks. The model reads the
-    sentences with such words, and with words that it does not know; these are about three quarters of a text.
+    A file in which nothing is Portuguese is not read, and has None. A word whose spellings are known lacks marks only
+    if one of them is the word with more marks. The model reads the sentences with such words, and with words that it
+    does not know; these are about three quarters of a text.
     """
     found: list[list[Finding]] = [[] for _ in sources]
     read = [

@@ -175,7 +175,7 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
     try:
         value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError) as error:
-        value, reason = None, f" ({error!s:.60})"
+        value, reason = None, f" ({getattr(error, 'msg', error)!s:.60})"  # without a place of its own
     fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
     if missing := [name for name in names if not isinstance(fields.get(name), str)]:
         raise ValueError(

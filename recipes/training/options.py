@@ -53,7 +53,7 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "head_dim=": "hidden_size / num_attention_heads = ",
     "max_position_embeddings": "max_length",
 }
-# What decides the kind of network that a new model is; its other options are ignored with a saved one.
+# What decides the kind of network that a new model is: flags for it are refused beside a saved model.
 OF_THE_KIND = (
     *("hidden_act", "norm_first", "tie_word_embeddings", "conv_kernel_size", "ngram_sizes", "shared_ngram_sizes"),
     *("downsampling_rate", "rotary_cross_attention", "transducer", "tags_with_positions"),
