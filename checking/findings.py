@@ -19,9 +19,11 @@ from .language import portuguese_blocks
 from .prose import Prose
 
 _READ_AT_ONCE = 300_000  # characters
-# What is written for machines in prose: code in tags, placeholders, tags, formulas and short names of emoji.
+# What is written for machines in prose: code in tags, control flow of templates, placeholders, tags, formulas and
+# short names of emoji.
 _FOR_MACHINES = re.compile(
     rf"(?i:<({'|'.join(sorted(LEFT_OUT))})(?:\s[^<>]*)?>(?:[^<]++|<(?!/?\1\b))*+</\1\s*>)|"
+    r"@(?:if|else|for|switch|case|let|defer)\b[^{};]{,200}[{;]|"
     r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<[^<>]{,200}>|"
     r"\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)|(?<![\w:]):[\w+-]{1,50}:(?![\w:])"
 )

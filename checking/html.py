@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from .blocks import NOWHERE, Piece, pieces_around
 
-LEFT_OUT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "tt", "var"}
+LEFT_OUT = {"code", "i18n", "kbd", "math", "pre", "samp", "script", "style", "svg", "tt", "var"}
 # Tags within a sentence; all others part blocks.
 INLINE = frozenset(
     re.findall(

@@ -4,10 +4,12 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.common.utils import normalizeReference
 from markdown_it.rules_block import StateBlock
-from markdown_it.rules_inline import StateInline, entity, html_inline, image, text
+from markdown_it.rules_inline import StateInline, entity, html_inline, image, link, text
 from markdown_it.token import Token
 
 from .blocks import LINE_END, NOWHERE, Piece, line_starts
@@ -16,18 +18,28 @@ from .html import LEFT_OUT, html_pieces
 FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
 _FORMULAS = {"$$": "$$", r"\[": r"\]"}
 _LONGEST = 100  # lines of a formula
-_LEFT_ALONE = re.compile(  # formulas, and pages of wikis
-    r"\$\$.{1,500}?\$\$|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]|\[\[[^\[\]\n]{1,200}\]\](?![(\[])", re.DOTALL
+_LEFT_ALONE = re.compile(  # formulas, pages of wikis and shortcodes
+    r"\$\$.{1,500}?\$\$|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]|\[\[[^\[\]\n]{1,200}\]\](?![(\[])|\{\{[<%].{1,500}?[>%]\}\}",
+    re.DOTALL,
 )
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
+_HIGHLIGHTED = re.compile(  # blocks of code of Jekyll, Hexo and Hugo
+    r"\{%-?\s*(highlight|codeblock)\b.*?\{%-?\s*end\1\s*-?%\}|\{\{[<%]\s*highlight\b.*?\{\{[<%]\s*/highlight\s*[>%]\}\}",
+    re.DOTALL,
+)
+# What leads to a heading: `(#um-dois)`, `href="#um-dois"` or `[a]: #um-dois`.
+_ANCHOR = re.compile(r"""\(#([^\s()]+)\)|\bhref=["']#([^"']+)|^\[[^\]\n]+\]:[ \t]*#(\S+)""", re.MULTILINE)
 _TAG = re.compile(rf"<(/?)(?:{'|'.join(sorted(LEFT_OUT))})(?:\s.*)?(?<!/)>", re.IGNORECASE | re.DOTALL)
 _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
 
 
 def markdown_pieces(source: str) -> Iterator[list[Piece]]:
-    """Yield the pieces of each block. Front matter is left out."""
+    """Yield the pieces of each block. Front matter is left out, and headings to which a link in the file leads."""
+    anchors = {unquote(each).lower() for found in _ANCHOR.finditer(source) for each in found.groups() if each}
     rest = source
     if front := FRONT_MATTER.match(source):  # as many empty lines keep the numbers of the others
         rest = "\n" * len(LINE_END.findall(front.group())) + source[front.end() :]
+    rest = _HIGHLIGHTED.sub(lambda found: "\n" * len(LINE_END.findall(found.group())), rest)
     starts = line_starts(source)
     parser = _parser()
     references: dict = {}
@@ -41,6 +53,8 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
             first, last = (starts[line] if line < len(starts) else len(source) for line in token.map)
             yield from html_pieces(source[first:last], first)
         elif token.type == "inline":
+            if before == "heading_open" and _anchor_of(token.content) in anchors:
+                continue
             if before in ("td_open", "th_open"):
                 token.content = token.content.replace("|", r"\|")  # as the file has it
             places = _line_places(token, source, starts, cursors)
@@ -58,6 +72,7 @@ def _parser() -> MarkdownIt:
     parser.inline.ruler.at("text", partial(_record, text))
     parser.inline.ruler.at("entity", partial(_record, entity))
     parser.inline.ruler.at("image", _enter_image)
+    parser.inline.ruler.at("link", _enter_link)
     parser.inline.ruler.at("html_inline", _pass_tag)
     return parser
 
@@ -81,7 +96,9 @@ def _skip_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool
 
 
 def _skip_left_alone(state: StateInline, silent: bool) -> bool:
-    found = _LEFT_ALONE.match(state.src, state.pos, state.posMax)
+    found = _LEFT_ALONE.match(state.src, state.pos, state.posMax) or _FOOTNOTE.match(
+        state.src, state.pos, state.posMax
+    )
     if found:
         state.pos = found.end()
     return found is not None
@@ -99,12 +116,33 @@ def _record(rule: Callable[[StateInline, bool], bool], state: StateInline, silen
 
 def _enter_image(state: StateInline, silent: bool) -> bool:
     """Parse an image, whose alternative text is parsed as a text of its own, two characters after its start."""
-    outside = state.env["shift"]
-    state.env["shift"] += state.pos + 2
+    outside, first, before = state.env["shift"], state.pos + 2, len(state.env["spans"])
+    state.env["shift"] += first
     try:
-        return image(state, silent)
+        found = image(state, silent)
     finally:
         state.env["shift"] = outside
+    _keep_label(state, first, before)
+    return found
+
+
+def _enter_link(state: StateInline, silent: bool) -> bool:
+    first, before = state.pos + 1, len(state.env["spans"])
+    found = link(state, silent)
+    _keep_label(state, first, before)
+    return found
+
+
+def _keep_label(state: StateInline, first: int, before: int) -> None:
+    """Let a text that is also the label of its reference, as in `[um dois][]`, stay as it is."""
+    label = state.src[first : state.pos].removesuffix("[]").removesuffix("]")
+    if normalizeReference(label) in state.env.get("references", {}):
+        state.env["spans"][before:] = [(start, end, "") for start, end, _ in state.env["spans"][before:]]
+
+
+def _anchor_of(heading: str) -> str:
+    """Return the name by which links lead to a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 def _pass_tag(state: StateInline, silent: bool) -> bool:

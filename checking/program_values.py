@@ -22,7 +22,7 @@ _FUNCTIONS = frozenset(
     re.findall(
         r"[\w$]+",
         "$ checkcall checkoutput closest command exec execfile execfilesync execsync file getelementbyid "
-        "getelementsbyclassname getoutput matches passthru path popen queryselector queryselectorall require "
+        "get getelementsbyclassname getoutput matches passthru path popen queryselector queryselectorall require "
         "shellexec spawn spawnsync system",
     )
 )
@@ -35,13 +35,20 @@ _HOLDER = re.compile(
 _SENTENCE = re.compile(r":?[ \t]*[\"']?[A-ZÀ-Ý]\w*(?:[,;:]? \w[\w-]*)+[.!?…](?=[\"']|[ \t]*$)", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
 _SUBSCRIPT_END = re.compile(r"\s*[\],]")
+_KEY_END = re.compile(r"\s*(?:=>|:(?![:=]))")  # not of a choice such as `a ? "b c" : d`
+_BYTES = re.compile(r"(?<!\w)(?:[bB][rR]?|[rR][bB])\Z")  # before a string, which then has ASCII only
+_BYTES_OF_RUST = re.compile(r'br?#*"')
 _LONGEST = 200  # characters
 
 
 def is_for_programs(source: str, start: int, end: int) -> bool:
-    """Return whether a string of code that takes these places is a key, a command, a path or a selector."""
+    """Return whether a string of code that takes these places is a key, bytes, a command, a path or a selector."""
     before = source[max(0, start - _LONGEST) : start]
     if _SUBSCRIPT.search(before) and _SUBSCRIPT_END.match(source, end):
+        return True
+    if _BYTES.search(before) or _BYTES_OF_RUST.match(source, start):
+        return True
+    if _KEY_END.match(source, end) and before.rstrip()[-1:] not in ("?", "+"):
         return True
     holder = _HOLDER.search(before)
     if holder is None:

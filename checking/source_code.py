@@ -33,6 +33,11 @@ _PARAMETER = re.compile(
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
+_FILE = re.compile(
+    r"\w\.(?:csv|tsv|txt|xlsx?|ods|pdf|docx?|odt|pptx?|json|xml|ya?ml|html?|md|png|jpe?g|gif|svg|zip|sql|db|mp[34]|wav)\Z",
+    re.IGNORECASE,
+)
+_LEXED_AS = {".r": ".R", ".pl": ".perl"}  # to Pygments .r is REBOL's, and .pl Prolog's
 # What is between tags and braces in JSX: `<p>Bom dia, {nome}!</p>`, without signs that code has and prose seldom has.
 _JSX_TEXT = re.compile(r"(?<![=-])>[^<>{}=;()]*(?=\{|<[/\w])|\}[^<>{}=;()]*(?=<[/\w])")
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
@@ -46,7 +51,7 @@ def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
             continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)
-        elif " " in text and not _CODE.search(text):
+        elif " " in text and not _CODE.search(text) and not _FILE.search(text):
             yield pieces
 
 
@@ -68,7 +73,7 @@ def names_of(source: str, ending: str) -> frozenset[str]:
 
 @cache
 def _lexer(ending: str) -> Lexer:
-    return find_lexer_class_for_filename(f"file{'.R' if ending == '.r' else ending}")()  # .r is REBOL's to Pygments
+    return find_lexer_class_for_filename(f"file{_LEXED_AS.get(ending, ending)}")()
 
 
 def _tokens(source: str, ending: str) -> Iterator[Token]:
@@ -92,7 +97,7 @@ def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece], tuple[i
             pieces.append((" ", NOWHERE))
         elif inside or kind in String.Affix:
             continue
-        elif is_comment or _is_text(kind, ending):
+        elif is_comment or (_is_text(kind, ending) and not value.startswith("<<")):  # of a shell's here-document
             if is_comment != of_comment:
                 yield of_comment, pieces, (first, last)
                 pieces, of_comment = [], is_comment
@@ -101,8 +106,9 @@ def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece], tuple[i
             last = start + len(value)
             pieces += [(value, start)] if is_comment else _unescaped(value, start)
         elif value.strip():
-            if not (value == ":" and ending in _YAML):  # before which a string is a key
-                yield of_comment, pieces, (first, last)
+            if value == ":" and ending in _YAML:  # before which a string of the same line is a key
+                pieces = pieces[: max((at for at, (text, _) in enumerate(pieces) if "\n" in text), default=0)]
+            yield of_comment, pieces, (first, last)
             pieces = []
         elif pieces:
             pieces.append((value, start))
@@ -128,8 +134,8 @@ def _unescaped(value: str, start: int) -> Iterator[Piece]:
 def _escaped(escapes: str) -> str:
     try:
         text = json.loads(f'"{escapes}"')
-    except ValueError:  # escapes that JSON does not have
-        return " "
+    except ValueError:  # those of a letter by its number, which JSON does not have, are in the middle of words
+        return "x" if escapes[-1] in "xuUN01234567" else " "
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

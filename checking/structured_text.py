@@ -13,7 +13,7 @@ from .blocks import NOWHERE, Piece, mark_spans
 _PROSE = frozenset(
     re.findall(
         r"[\w-]+",
-        "admonition attention caution danger deprecated epigraph error glossary hint important list-table note "
+        "admonition attention caution danger deprecated epigraph error hint important list-table note "
         "pull-quote rubric seealso sidebar table tip topic versionadded versionchanged warning",
     )
 )
@@ -34,6 +34,10 @@ _READ_OPTION = re.compile(r"[ \t]*:(?:alt|caption):[ \t]+(.*)")
 _TITLED = {":any:", ":doc:", ":download:", ":numref:", ":ref:", ":term:"}
 _TITLE = re.compile(r"`([^`<>\n]+ )(?:<[^`<>\n]+>`)?")
 _EXAMPLE = re.compile(r"^[ \t]*>>> .*\n(?:[ \t]*\S.*\n)*", re.MULTILINE)  # of a session, with what it prints
+# What follows a paragraph that ends with `::`; the lexer does not know it in items, nor before a carriage return.
+_LITERAL = re.compile(
+    r"^(?![ \t]*(?:[-*+][ \t]+)?\.\.[ \t]).*::[ \t]*\n(?:[ \t]*\n)+([ \t]+)\S.*\n(?:[ \t]*\n|\1.*\n)*", re.MULTILINE
+)
 
 
 def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
@@ -42,7 +46,8 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     for start, end in _read_options(text, 0, len(text)):
         yield [(text[start:end], start)]
     examples = (match.span() for match in _EXAMPLE.finditer(text))
-    left_out = mark_spans(text, chain(_left_out(text, 0, len(text)), examples))
+    literals = ((match.start(1), match.end()) for match in _LITERAL.finditer(text))
+    left_out = mark_spans(text, chain(_left_out(text, 0, len(text)), examples, literals))
     pieces: list[Piece] = []
     for start, kind, value in RstLexer(handlecodeblocks=False).get_tokens_unprocessed(text):
         if kind in Text or kind in Generic:

@@ -2,6 +2,7 @@
 
 import codecs
 import os
+import re
 import tempfile
 import unicodedata
 from collections.abc import Mapping
@@ -17,6 +18,10 @@ _ENCODINGS = (  # by the byte order mark, if there is one
     (codecs.BOM_UTF16_BE, ("utf-16-be",)),
     (b"", ("utf-8", "cp1252")),
 )
+_LEGACY = re.compile(  # what a file in ASCII says that its other letters will be
+    rb"(?:charset|coding)[ \t]*[:=][ \t]*[\"']?(?:iso-?8859-?15?|latin-?[19]|windows-1252|cp-?1252)\b", re.IGNORECASE
+)
+_OF_UTF8 = re.compile(rb"\xc3[\xa1-\xba]")  # letters with marks; in Windows-1252 pairs that no Portuguese has
 
 
 class DecodedText(NamedTuple):
@@ -37,10 +42,15 @@ def decode(content: bytes) -> DecodedText:
     """Read bytes as UTF-8, as UTF-16 if they begin with its mark, and otherwise as Windows-1252.
 
     Raises:
-        ValueError: If they are not text: a null character, or bytes that stand for nothing in Windows-1252.
+        ValueError: If they are not text: a null character, or bytes that stand for nothing in Windows-1252; or if
+            they are UTF-8 with other bytes among it.
     """
     mark, encodings = next(each for each in _ENCODINGS if content.startswith(each[0]))
     for encoding in encodings:
+        if encoding == "utf-8" and not mark and content.isascii() and _LEGACY.search(content[:2048]):
+            continue
+        if encoding == "cp1252" and _OF_UTF8.search(content):
+            raise ValueError("in two encodings")
         with suppress(UnicodeDecodeError):
             text = content[len(mark) :].decode(encoding)
             if "\0" not in text:

@@ -97,6 +97,20 @@ def test_code_is_not(name):
             "![um <code>a</code> dois](x)\n\n| b |\n| - |\n| <code>a \\| b</code> tres |",
             ["um dois", "b", "tres"],
         ),
+        (
+            "a.rst",
+            "1. Um::\n\n      dois tres\n\nQuatro::\r\n\r\n    cinco seis\r\n\r\nsete",
+            ["Um::", "Quatro::", "sete"],
+        ),
+        (
+            "a.md",
+            "[um dois][], isso[^tres]\n\n[^tres]: quatro cinco\n\n[um dois]: a",
+            ["um dois, isso", "quatro cinco"],
+        ),
+        ("a.md", "[Um](#um-dois)\n\n## Um dois\n\n## Tres", ["Um", "Tres"]),
+        ("a.md", "um\n\n{% highlight js %}\ndois\n{% endhighlight %}\n\ntres", ["um", "tres"]),
+        ("a.yaml", '"um": "dois tres"\n"quatro": "cinco seis"\n', ["dois tres", "cinco seis"]),
+        ("a.pl", "# um dois\nsub tres { $x->quatro; }\n", ["um dois"]),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -122,6 +136,10 @@ def test_blocks(name, source, expected):
         ("a.jsx", 'a = <b className="um dois" id="um dois" key={"um dois"} htmlFor={`um dois`}></b>'),
         ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),
         ("a.py", 'a["um dois"]; a[["um dois", "tres quatro"]]; a()["um dois"]'),
+        ("a.py", 'b"um dois"; rb"um dois"; a = {"um dois": 1}; a.get("um dois"); a("um dois.csv")'),
+        ("a.rs", 'let a = br#"um dois"#; let b = b"um dois";'),
+        ("a.sh", "cat <<EOF\num dois\nEOF\n"),
+        ("a.html", "<i18n>{'um dois': 'tres quatro'}</i18n>"),
         ("a.py", 'os.system("um dois"); subprocess.run(\n    ["um", f"{a} dois tres"], cwd="um dois")'),
     ],
 )
@@ -144,6 +162,7 @@ def test_commands_paths_and_keys_are_not_read(name, source):
         ("a.py", 'class File:\n    """dois tres"""'),
         ("a.py", 'Annotated[int, "dois tres"]'),
         ("a.js", 'return ["dois tres"]'),
+        ("a.js", 'a = b ? "dois tres" : c'),
         ("a.js", 'a = {command: {help: "dois tres"}}'),
     ],
 )

@@ -38,6 +38,13 @@ def test_what_is_no_text_is_refused(content):
         decode(content)
 
 
+def test_a_file_says_in_which_encoding_its_other_letters_will_be():
+    for line in (b'<meta charset="iso-8859-1">', b"# -*- coding: latin-1 -*-"):
+        assert decode(line + b"nao") == (line.decode() + "nao", "cp1252", b"")
+    with pytest.raises(ValueError, match="in two encodings"):
+        decode("não".encode() + b"\xff")
+
+
 @given(st.binary(max_size=80))
 def test_what_is_read_is_written_as_it_was(content):
     try:
