@@ -7,6 +7,8 @@ const EXERCISE = /answer = \.\.\.[^]*check\(answer, "([0-9a-f]{8})"\)/;
 /** Return a number as recipes/course.py writes it: whole ones exactly, others to three significant digits. */
 function normalNumber(value) {
   if (Number.isInteger(value)) return String(value);
+  const exact = value.toExponential(60); // Python rounds what is in the middle to the even digit
+  if (/^-?\d\.\d[02468]50+e/.test(exact)) return normalNumber(Number(exact.replace(/(\.\d\d)5/, "$1")));
   const [mantissa, exponent] = value.toExponential(2).split("e").map(Number);
   if (exponent >= -4 && exponent < 3) return String(Number(value.toPrecision(3)));
   return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
