@@ -56,7 +56,8 @@ class AtentaConfig(PreTrainedConfig):
     Args:
         vocab_size (`int`, defaults to 420): number of tokens, up to 2,097,151; the default is that of the default
             tokenizer.
-        pad_token_id, bos_token_id, eos_token_id (`int`, default to 0, 1 and 2): ids of `<pad>`, `<bos>` and `<eos>`.
+        pad_token_id, bos_token_id, eos_token_id (`int`, *optional*, default to 0, 1 and 2): ids of `<pad>`, `<bos>`
+            and `<eos>`; the last may be a list of ids.
 
     Raises:
         StrictDataclassError, ValueError: If a value has the wrong type or is out of range, a special id is outside
@@ -110,7 +111,11 @@ class AtentaConfig(PreTrainedConfig):
             if value is not None and not (isinstance(value, str) and _IMPLEMENTATION.fullmatch(value)):
                 raise ValueError(f"{name}={value!r:.200} in a saved configuration; expected one of transformers' own.")
         try:
-            return super().from_dict(config_dict, **kwargs)
+            found = super().from_dict(config_dict, **kwargs)
+            (found if isinstance(found, cls) else found[0]).validate()  # what the arguments have changed
+            if isinstance(found, cls):  # or the model takes those that are left
+                found._reject_misspelt_options(kwargs)
+            return found
         except RecursionError:
             raise ValueError(
                 f"The configuration of {where} is nested too deeply; expected it as it was saved."
@@ -118,7 +123,7 @@ class AtentaConfig(PreTrainedConfig):
         except (StrictDataclassError, ValueError) as error:
             cause = error.__cause__ if isinstance(error, StrictDataclassError) else error
             raise ValueError(
-                f"The configuration of {where} is damaged: {' '.join(str(cause).split()):.500}"
+                f"The configuration of {where} cannot be used: {' '.join(str(cause).split()):.500}"
             ) from error
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs: Any) -> None:

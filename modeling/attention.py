@@ -27,8 +27,8 @@ def eager_attention_forward(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Compute scaled dot-product attention, softmax(QKᵀ·scaling + mask)V (document 2; Vaswani et al., equation 1).
 
-    The mask is added to the scores, with minus infinity at positions that must not be seen. Multiplying a score by 0,
-    as document 1 does, does not hide a position, because exp(0) = 1.
+    The mask is added to the scores, with the lowest number of its type at positions that must not be seen. Multiplying
+    a score by 0, as document 1 does, does not hide a position, because exp(0) = 1.
 
     Args:
         module: the attention layer; dropout is applied if its `training` is true.

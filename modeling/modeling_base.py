@@ -49,12 +49,20 @@ class AtentaPreTrainedModel(PreTrainedModel):
     ) -> None:
         """Save the model, its configuration, the code of both and, if the folder has none, a model card.
 
-        Arguments are as in transformers. The folder is created if it does not exist.
+        Arguments are as in transformers. The folder is created if it does not exist. Of a model with an adapter, the
+        adapter alone is saved.
+
+        Raises:
+            ValueError: If the options of generation are such that the model could not be loaded again.
         """
+        if getattr(self, "generation_config", None) is not None:
+            check_saved_options(self.generation_config.to_dict(), self.config.to_dict(), str(save_directory))
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
         if is_main_process:
-            for path in Path(save_directory).glob("*.safetensors"):  # which only their owner could read
-                shutil.copymode(Path(save_directory, "config.json"), path)
+            of_adapter = ("adapter_config.json", "adapter_model")
+            config, weights = of_adapter if self._hf_peft_config_loaded else ("config.json", "model")
+            for path in Path(save_directory).glob(f"{weights}*.safetensors"):  # which only their owner could read
+                shutil.copymode(Path(save_directory, config), path)
             self._write_beside(save_directory)
 
     def _upload_modified_files(self, working_dir: str | os.PathLike, repo_id: str, *args: Any, **kwargs: Any) -> Any:
@@ -66,7 +74,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
     def _write_beside(self, folder: str | os.PathLike, repo_id: str | None = None) -> None:
         """Write what is saved beside the weights: the card. With a repository, it is about to be pushed there."""
         writer = type(self).card_writer
-        if writer is not None:
+        if writer is not None and not self._hf_peft_config_loaded:
             writer(self, Path(folder), repo_id)
 
 
@@ -88,14 +96,18 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
     base = "" if model.base_model is model else f"{model.base_model_prefix}."
     missing = set(info["missing_keys"])
     new = {key for key in missing if not key.startswith(base) or key.startswith(f"{base}pooler.")}
+    unexpected = set(info["unexpected_keys"]) if is_saved_class else set()
+    if getattr(model, "pooler", model) is None:  # it was left out on request
+        unexpected = {key for key in unexpected if not key.startswith("pooler.")}
     problems = {
         "lack": missing if is_saved_class else missing - new,
         "have in another shape": {key for key, *_ in info["mismatched_keys"]},
-        "have beside those of the model": info["unexpected_keys"] if is_saved_class else (),
+        "have beside those of the model": unexpected,
     }
+    is_quantized = getattr(model, "hf_quantizer", None) is not None  # such tensors cannot be asked
     problems["are not finite in"] = {
         key
-        for key, weight in model.state_dict().items()
+        for key, weight in ({} if is_quantized else model.state_dict()).items()
         if weight.is_floating_point() and not weight.is_meta and not torch.isfinite(weight).all()
     }
     for problem, keys in problems.items():

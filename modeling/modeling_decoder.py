@@ -91,7 +91,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 `EncoderDecoderCache` of any two. `cache` is another name for them. Steps are fastest in the cache that
                 the model makes itself.
             inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
-            use_cache: whether to return a cache; but in training, a new one is made if none is given.
+            use_cache: whether to return a cache. If none is given, a new one is made, except in training.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
             encoder_attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
             encoder_position_ids: (batch, source_length), the positions that rotary cross-attention reads in its first
@@ -154,6 +154,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             )
         hidden_states = self.embeddings(inputs_embeds, position_ids)
         position_embeddings = None if self.rotary is None else self.rotary(position_ids, hidden_states.dtype)
+        # Flash attention has no mask of packed texts: it knows them by their positions. No targets are packed.
+        packed = {} if self.has_cross_attention else {"position_ids": position_ids}
         for layer in islice(self.layers, self.depth):
             hidden_states = layer(
                 hidden_states,
@@ -163,6 +165,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 position_embeddings=position_embeddings,
                 encoder_position_embeddings=encoder_position_embeddings,
                 **{CACHE_NAME: past_key_values},  # the name under which gradient checkpointing leaves it out
+                **packed,
                 **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(

@@ -28,6 +28,7 @@ class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
 
     config: AtentaEncoderDecoderConfig
     has_cross_attention = True
+    _supports_flash_attn = False
     _can_record_outputs = {
         "hidden_states": TransformerBlock,
         "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="self_attn"),
@@ -44,6 +45,8 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
     """Base class of the encoder-decoder's models: loading, saving, initial weights, resizing both embeddings."""
 
     config: AtentaEncoderDecoderConfig
+    # transformers takes the mask of the keys for that of the queries too, which in cross-attention are other tokens.
+    _supports_flash_attn = False
     _can_record_outputs = None  # the encoder and the decoder record their own outputs
 
     def get_input_embeddings(self) -> nn.Embedding:
@@ -150,7 +153,6 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
-        position_ids: torch.LongTensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         decoder_position_ids: torch.LongTensor | None = None,
@@ -158,6 +160,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         past_key_values: Cache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
@@ -176,7 +179,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             past_key_values: keys and values of past positions and of the source; `cache` is another name for them.
             inputs_embeds: (batch, source_length, hidden_size), replaces `input_ids`.
             decoder_inputs_embeds: (batch, target_length, hidden_size), replaces `decoder_input_ids`.
-            use_cache: whether to return a cache; but in training, a new one is made if none is given.
+            use_cache: whether to return a cache. If none is given, a new one is made, except in training.
             kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
@@ -294,7 +297,6 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self,
         input_ids: torch.LongTensor | None = None,
         attention_mask: torch.Tensor | None = None,
-        position_ids: torch.LongTensor | None = None,
         decoder_input_ids: torch.LongTensor | None = None,
         decoder_attention_mask: torch.Tensor | None = None,
         decoder_position_ids: torch.LongTensor | None = None,
@@ -302,6 +304,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         past_key_values: Cache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
         labels: torch.LongTensor | None = None,
         written_input_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,

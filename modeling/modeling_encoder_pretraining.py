@@ -79,7 +79,6 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
         next_sentence_label: torch.LongTensor | None = None,
-        word_labels: torch.LongTensor | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> AtentaEncoderForPreTrainingOutput:
@@ -99,6 +98,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         Raises:
             ValueError: If there are labels of words, which the model does not predict without `num_words`.
         """
+        word_labels = kwargs.pop("word_labels", None)  # no parameter: Trainer would give no loss without them
         if word_labels is not None and self.word_head is None:
             raise ValueError("The model has num_words=0 and predicts no words; expected no word_labels.")
         outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)

@@ -19,7 +19,8 @@ def position_ids_from_mask(
         device: device of the result if there is no mask.
 
     Returns:
-        Integers of shape (batch, length), or (1, length) if every token is counted. Padding gets position 0.
+        Integers of shape (batch, length), or (1, length) if every token is counted. Padding on the left gets
+        position 0, and on the right that of the last token.
     """
     if isinstance(attention_mask, torch.Tensor) and attention_mask.ndim == 2:
         return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -length:]
@@ -43,7 +44,8 @@ def source_positions(
         tag_token_ids: ids of the tags, if the model has any.
 
     Returns:
-        Integers of shape (batch, length), or (1, length) if every token counts. Padding gets position 0.
+        Integers of shape (batch, length), or (1, length) if every token counts. Padding on the left gets
+        position 0, and on the right that of the last token; with tags, all padding gets 0.
 
     Raises:
         ValueError: If there are tags but no ids.

@@ -65,8 +65,11 @@ def find_units(texts: Iterable[str], separator: str) -> list[str]:
         separator: the text between two units, such as a space.
 
     Raises:
+        TypeError: If the texts are one `str`.
         ValueError: If a text has a lone surrogate, or the separator is empty.
     """
+    if isinstance(texts, str):
+        raise TypeError("The texts of units are one str, expected an iterable of texts. Give [text] for one text.")
     if not separator:
         raise ValueError("The separator of units is '', expected at least one character, such as ' '.")
     found: set[str] = set()

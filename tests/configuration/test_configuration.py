@@ -12,6 +12,7 @@ from transformers.activations import ACT2FN
 
 from atenta import (
     AtentaDecoderConfig,
+    AtentaDecoderForCausalLM,
     AtentaEncoderConfig,
     AtentaEncoderDecoderConfig,
     AtentaPairVotesConfig,
@@ -22,7 +23,7 @@ from atenta.engines import saved_model
 from atenta.engines.saved_model import read_config
 from atenta.recipes.option_annotations import options_of
 from atenta.recipes.training.options import StackArguments
-from support.models import CONFIGS
+from support.models import CONFIGS, tiny_config, tiny_model
 
 every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)
 
@@ -246,6 +247,16 @@ def test_a_damaged_file_is_one_line_with_its_folder(tmp_path):
             AutoConfig.from_pretrained(tmp_path)
         assert "\n" not in str(raised.value)
         assert len(str(raised.value)) < 1000
+
+
+def test_arguments_of_loading_are_checked_as_those_of_the_class_are(tmp_path):
+    tiny_config(AtentaDecoderConfig).save_pretrained(tmp_path)
+    for options, message in (({"dropout": 1.0}, "dropout"), ({"hiden_size": 64}, "Did you mean 'hidden_size'")):
+        with pytest.raises(ValueError, match=message):
+            AtentaDecoderConfig.from_pretrained(tmp_path, **options)
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="dropout"):
+        AtentaDecoderForCausalLM.from_pretrained(tmp_path, dropout=1.0)
 
 
 def test_a_value_nested_too_deeply_is_refused():

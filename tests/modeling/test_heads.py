@@ -2,9 +2,12 @@
 
 import pytest
 import torch
+from peft import LoraConfig
 from torch import nn
+from transformers import AttentionInterface
 
 from atenta import (
+    AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
     AtentaEncoderDecoderModel,
@@ -12,6 +15,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
 )
+from atenta.modeling.attention import eager_attention_forward
 from support.models import every_generator, inputs_for, named, texts, tiny_config, tiny_model
 
 WITH_DROPOUT = (
@@ -31,6 +35,44 @@ def test_classifier_dropout(model_class):
     assert torch.equal(model(ids).logits, model(ids).logits)
     model.train()
     assert not torch.equal(model(ids).logits, model(ids).logits)
+
+
+def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.generation_config.pad_token_id = model.generation_config.eos_token_id
+    with pytest.raises(ValueError, match="pad_token_id is 2; expected 0"):
+        model.save_pretrained(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_adapter_is_saved_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.integrations.peft.check_peft_version", lambda **_: None)  # asks for a newer one
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.add_adapter(LoraConfig(target_modules=["q_proj"]))
+    (tmp_path / "private.safetensors").touch(0o600)
+    model.save_pretrained(tmp_path)
+    assert {"adapter_config.json", "adapter_model.safetensors"} <= {path.name for path in tmp_path.iterdir()}
+    assert not (tmp_path / "config.json").exists()
+    assert (tmp_path / "private.safetensors").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_encoder_is_loaded_without_its_pooler(tmp_path):
+    tiny_model(AtentaEncoderModel).save_pretrained(tmp_path)
+    assert AtentaEncoderModel.from_pretrained(tmp_path, add_pooling_layer=False).pooler is None
+
+
+def test_positions_reach_the_attention_which_knows_packed_texts_by_them():
+    seen = []
+
+    def attention(module, query, key, value, mask, scaling, dropout=0.0, **kwargs):
+        seen.append(kwargs.get("position_ids"))
+        return eager_attention_forward(module, query, key, value, mask, scaling, dropout)
+
+    AttentionInterface.register("recorded", attention)
+    model, positions = tiny_model(AtentaDecoderModel, attn_implementation="recorded"), torch.tensor([[0, 1, 0, 1, 2]])
+    model(texts(1, 5), position_ids=positions)
+    assert all(torch.equal(each, positions) for each in seen)
+    assert len(seen) == model.config.num_hidden_layers
 
 
 def test_hidden_states_end_with_the_output():
