@@ -174,6 +174,8 @@ def choose_search(engine: Engine, saved: Mapping[str, Any], texts: Sequence[str]
     longest = max(map(len, engine.tokenizer.encode([text + separator for text in texts])))
     read = longest if is_prompt else 1
     search = {name: saved[name] for name in ("num_beams", "do_sample") if saved.get(name)}
+    if "do_sample" in search:
+        search["seed"] = 0  # or each engine would draw other characters
     lengths = {name: saved[name] for name in ("max_length", "max_new_tokens") if saved.get(name)}
     most = _NEW_TOKENS if is_prompt else longest + _NEW_TOKENS
     if lengths and (separator or not is_prompt):
@@ -234,8 +236,8 @@ def _answer(
         return engine.predict(texts)
     tags = None
     if engine.tokenizer.tags:
-        parted = [text.partition("\t") for text in texts]
-        texts, tags = [source for source, _, _ in parted], [named.split(";") if named else [] for *_, named in parted]
+        parted = [text.rsplit("\t", 1) if "\t" in text else (text, "") for text in texts]
+        texts, tags = [source for source, _ in parted], [named.split(";") if named else [] for _, named in parted]
     prompts = [text + prompt_separator(engine.config) for text in texts]
     return [outputs[0].text for outputs in engine.n_best(prompts, tags=tags, **search)]
 

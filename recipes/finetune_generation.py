@@ -50,6 +50,7 @@ def main() -> None:
     splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, PromptTask.kind, "decoder", texts)
+    task.options["max_length"] = sizes.max_length  # a saved model may have fewer positions
     tokenizer.chat_template = CHAT_TEMPLATE
     report = report_rows(splits, training, ["prompt", "answer"], tokenizer)
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)

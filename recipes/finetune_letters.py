@@ -120,7 +120,8 @@ def main() -> None:
         **label_options(labels),
         character_variants=variants,
         window_length=sizes.max_length - 2,
-        type_vocab_size=1,  # restoration gives each character a segment, here the same
+        # Restoration gives each character a segment, here the same; a saved encoder keeps its own.
+        **({"type_vocab_size": 1} if sizes.model_name_or_path is None else {}),
     )
     if writes_units(vars(model.config)):  # a saved tagger keeps its own
         task = LetterTask(model.config.to_dict(), **scored_by)
@@ -128,6 +129,11 @@ def main() -> None:
             raise SystemExit(
                 f"--model_name_or_path {sizes.model_name_or_path}: found a tagger without the tags {unknown}; "
                 "expected an encoder of pretrain_masked.py, or a tagger that has them"
+            )
+        if task.options["target_separator"] != letters.target_separator:
+            raise SystemExit(
+                f"--target_separator {letters.target_separator!r}: the saved tagger has "
+                f"{task.options['target_separator']!r}; expected the same"
             )
     model.config.task_specific_params = task.task_specific_params
     ends = tokenizer.bos_token_id, tokenizer.eos_token_id

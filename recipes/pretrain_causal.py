@@ -57,6 +57,7 @@ def main() -> None:
     check_metric(training, task.score([{"text": "a"}], [1.0]))
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, DocumentTask.kind, "decoder", splits["train"]["text"])
+    task.options["block_size"] = sizes.max_length  # a saved model may have fewer positions
     report = report_rows(splits, training, ["text"], tokenizer)
     packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
     packed = encode_rows(splits, training, packing, data.preprocessing_num_workers)

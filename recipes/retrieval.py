@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -259,6 +260,7 @@ def ngram_scores(passages: Sequence[str], queries: Sequence[str], sizes: tuple[i
     Returns:
         (queries, passages) in float32.
     """
+    passages, queries = _composed(passages), _composed(queries)
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=sizes, sublinear_tf=True, dtype=np.float32)
     terms = vectorizer.fit_transform(passages)
     return (vectorizer.transform(queries) @ terms.T).toarray()
@@ -272,7 +274,12 @@ def edit_scores(passages: Sequence[str], queries: Sequence[str]) -> np.ndarray:
     Returns:
         (queries, passages) in float32.
     """
-    return process.cdist(queries, passages, scorer=OSA.normalized_similarity, dtype=np.float32)
+    return process.cdist(_composed(queries), _composed(passages), scorer=OSA.normalized_similarity, dtype=np.float32)
+
+
+def _composed(texts: Sequence[str]) -> list[str]:
+    """Return texts in NFC, as the tokenizer reads them."""
+    return [unicodedata.normalize("NFC", text) for text in texts]
 
 
 def make_scorers(

@@ -118,8 +118,8 @@ class Ensemble(PreTrainedModel, GenerationMixin):
                 attention_mask=attention_mask,
                 decoder_input_ids=decoder_input_ids,
                 encoder_outputs=(encoder_outputs[f"hidden_states {index}"],),
-                past_key_values=of_member,
                 use_cache=use_cache,
+                **{CACHE_NAME: of_member},
                 **({"position_ids": positions} if positions is not None else {}),
             )
             for index, (member, of_member) in enumerate(zip(self.members, caches))

@@ -96,7 +96,7 @@ def read_table(
 
 def is_pipe(path: str | Path) -> bool:
     """Return whether a path is one that the shell gives, such as `/dev/fd/63` or `/dev/stdin`: it has no suffix."""
-    return str(path).startswith("/dev/")
+    return str(path).startswith("/dev/") and not Path(path).suffix
 
 
 def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:

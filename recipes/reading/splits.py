@@ -27,7 +27,11 @@ _Reader = Callable[[str], Iterator[Record | BadRow]]
 _Source = Callable[[], Iterator[Record | BadRow]]
 _Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-_ENCODERS = [f"atenta.restoration.{name}" for name in ("character_codes", "spans", "spellings")]
+_ENCODERS = [
+    *(f"atenta.restoration.{name}" for name in ("character_codes", "spans", "spellings")),
+    *(f"atenta.tokenization.{name}" for name in ("base_letters", "character_table", "offsets")),
+    "atenta.recipes.samples.portuguese_texts",
+]
 _PRINTED_BAD_ROWS = 10  # the file lists all of them
 
 

@@ -87,7 +87,7 @@ def cut_documents(batch: Mapping[str, list], sample_by: str) -> dict[str, list[s
     Raises:
         ValueError: If `sample_by` is unknown.
     """
-    lines_of_texts = (enumerate(text.split("\n")) for text in batch["text"])
+    lines_of_texts = (enumerate(line.removesuffix("\r") for line in text.split("\n")) for text in batch["text"])
     return {"text": [text for lines in lines_of_texts for _, text in _cut_lines(lines, sample_by)]}
 
 

@@ -57,7 +57,7 @@ def mark_complete(checkpoint: Path, data: Mapping[str, Any]) -> None:
 def write_whole(path: Path, text: str) -> None:
     """Write a file of which a process that is killed leaves no half."""
     path.with_name(f"{path.name}.tmp").write_text(text, encoding="utf-8")
-    path.with_name(f"{path.name}.tmp").rename(path)
+    path.with_name(f"{path.name}.tmp").replace(path)
 
 
 def mark_incomplete(checkpoint: Path) -> None:
@@ -116,12 +116,12 @@ def damage_of(checkpoint: Path, *, with_best: bool = False) -> str | None:
 
 
 def best_of(checkpoint: Path) -> Path | None:
-    """Return the best checkpoint that a checkpoint names: where it was, or beside it if the folder has been moved."""
+    """Return the best checkpoint that a checkpoint names: beside it, as a folder may be moved, or where it was."""
     named = read_state(checkpoint).best_model_checkpoint
     if named is None:
         return None
     beside = checkpoint.with_name(Path(named).name)
-    return beside if beside.is_dir() and not Path(named).is_dir() else Path(named)
+    return beside if beside.is_dir() else Path(named)
 
 
 def check_intact(checkpoints: Iterable[Path]) -> None:
@@ -314,6 +314,8 @@ class CheckpointCallback(TrainerCallback):
             return
         best = best_of(checkpoint)
         state.best_model_checkpoint = best and str(best)
+        if best is not None and not is_complete(best):  # deleted when a later checkpoint was better
+            state.best_metric = state.best_model_checkpoint = state.best_global_step = None
         if self.changed:
             self._apply_to_optimizer()
         state.compute_steps(args, state.max_steps)

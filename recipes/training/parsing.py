@@ -119,10 +119,19 @@ class _Parser(HfArgumentParser):
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert the text of a value; `null` is none, as in YAML, for an option that may have none."""
-        option = self.options.get(action.dest)
-        if arg_string == "null" and option and type(None) in _members(option.hint):
+        if arg_string == "null" and action.nargs != "+" and self._may_be_none(action):
             return None
         return super()._get_value(action, arg_string)  # type: ignore[misc]  # argparse's own
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Convert the texts of several values, of which `null` by itself is none."""
+        if action.nargs == "+" and arg_strings == ["null"] and self._may_be_none(action):
+            return None
+        return super()._get_values(action, arg_strings)  # type: ignore[misc]  # argparse's own
+
+    def _may_be_none(self, action: argparse.Action) -> bool:
+        option = self.options.get(action.dest)
+        return option is not None and type(None) in _members(option.hint)
 
     def parse_known_args(  # type: ignore[override]  # argparse declares overloads
         self, *arguments: Any, **options: Any

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -314,13 +315,14 @@ def _as_plain(value: Any) -> Any:
 
 def push_run(trainer: RecipeTrainer) -> None:
     """Push the output folder to the repository `--hub_model_id`; if it fails, the folder is complete all the same."""
-    folder = Path(trainer.args.output_dir)
+    folder, options = Path(trainer.args.output_dir), trainer.args.push_options()
     try:
-        address = push_folder(folder, **trainer.args.push_options())
+        address = push_folder(folder, **options)
     except PushError as error:
-        raise SystemExit(
-            f"{folder} is saved, but not pushed: {error} `atenta push {folder}` pushes it later."
-        ) from None
+        later = shlex.join(
+            ["atenta", "push", str(folder), options["repo_id"], *["--public"] * (not options["private"])]
+        )
+        raise SystemExit(f"{folder} is saved, but not pushed: {error} `{later}` pushes it later.") from None
     print(f"Pushed to {address}")
 
 

@@ -79,15 +79,16 @@ class Run:
         folder = Path(self.training.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         named = self.training.resume_from_checkpoint
-        start = read_state(self.checkpoint).global_step if named and self.checkpoint else None
+        start = (Path(named).resolve(), read_state(self.checkpoint).global_step) if named and self.checkpoint else None
         for each in checkpoints_of(folder):
             if self.training.overwrite_output_dir and not named:
                 delete_checkpoint(each)
             elif not is_complete(each):
                 print(f"{each} is incomplete, because its run was stopped there: it is deleted.", flush=True)
                 delete_checkpoint(each)
-            elif start is not None and step_of(each) > start and not each.samefile(str(named)):
-                print(f"{each} is later than {named}: it is kept as {set_aside(each, 'replaced').name}.", flush=True)
+            elif start is not None and not _comes_before(each.resolve(), *start):
+                kept = set_aside(each, "replaced").name
+                print(f"{each} is no part of a run from {named}: it is kept as {kept}.", flush=True)
         for each, damage in self.damaged.items():
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
@@ -250,8 +251,17 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     This is the checkpoint named by `resume_from_checkpoint`, or else the last intact one of the same command.
     """
     training, folder = run.training, Path(run.training.output_dir)
-    if training.resume_from_checkpoint:
-        named = Path(training.resume_from_checkpoint)
+    found = checkpoints_of(folder)
+    foreign = found + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
+    named = training.resume_from_checkpoint and Path(training.resume_from_checkpoint)
+    is_own = named and named.resolve().parent == folder.resolve()
+    is_replaced = training.overwrite_output_dir and not named
+    if foreign and not is_own and not is_replaced and not (folder / _OPTIONS).is_file():
+        raise SystemExit(
+            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
+            "or --overwrite_output_dir to replace it."
+        )
+    if named:
         if damage := damage_of(named):
             raise SystemExit(
                 f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage}). Without "
@@ -260,24 +270,20 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
         return named, {}
     if training.overwrite_output_dir:
         return None, {}
-    found = checkpoints_of(folder)
-    foreign = found + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
-    if foreign and not (folder / _OPTIONS).is_file():
-        raise SystemExit(
-            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
-            "or --overwrite_output_dir to replace it."
-        )
     complete = list(filter(is_complete, found))
-    if not complete:
+    kept = complete[-1:] or [path for path in foreign if path.suffix == ".safetensors"]
+    if not kept:
         return None, {}
     if changed := run.changed_since(_read_options(folder / _OPTIONS)):
-        further = f", or --resume_from_checkpoint {complete[-1]} to train further with the changed options"
-        if any(Mark.FIXED in run.marks(name) for name in changed):
+        further = f", or --resume_from_checkpoint {kept[0]} to train further with the changed options"
+        if not complete or any(Mark.FIXED in run.marks(name) for name in changed):
             further = ""
         raise SystemExit(
-            f"{complete[-1]} belongs to a run with other options ({run.describe_changes(changed)}), which "
+            f"{kept[0]} belongs to a run with other options ({run.describe_changes(changed)}), which "
             f"{folder / _OPTIONS} holds. Give {ANEW}{further}."
         )
+    if not complete:
+        return None, {}
     damaged: dict[Path, str] = {}
     for checkpoint in reversed(complete):
         damage = damage_of(checkpoint, with_best=training.load_best_model_at_end)
@@ -286,6 +292,11 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
         damaged[checkpoint] = damage
     listed = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
     raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {ANEW}.")
+
+
+def _comes_before(checkpoint: Path, start: Path, step: int) -> bool:
+    """Return whether a checkpoint is that from which a run starts, or an earlier one of the same folder."""
+    return checkpoint == start or (checkpoint.parent == start.parent and step_of(checkpoint) <= step)
 
 
 def _read_options(path: Path) -> dict[str, Any]:
@@ -325,7 +336,10 @@ def _lock(folder: Path) -> BaseFileLock | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, blocking=False, thread_local=False).acquire().lock
-        path.write_text(f"{os.getpid()} on {platform.node()}", encoding="utf-8")
+        if (
+            os.name != "nt"
+        ):  # Windows lets nobody write to what is locked, not even through another handle of its owner
+            path.write_text(f"{os.getpid()} on {platform.node()}", encoding="utf-8")
     except Timeout:
         process = f"process {owner}" if owner else "another process"
         raise SystemExit(

@@ -112,10 +112,12 @@ def is_value(value: Any, kinds: set[type], text: Any, *, plain: bool = False) ->
     `null` stands for nothing everywhere, the other texts only where they are `plain` in YAML.
     """
     if value is None:
-        return type(None) in kinds and (text == "null" or (plain and text in ("", "~", "Null", "NULL")))
+        return type(None) in kinds and (text in ("null", ["null"]) or (plain and text in ("", "~", "Null", "NULL")))
     if list in kinds:
         text = text if isinstance(text, list) else [text]
-        return len(value) == len(text) and all(is_value(one, kinds - {list}, each) for one, each in zip(value, text))
+        return len(value) == len(text) and all(
+            is_value(one, kinds - {list, type(None)}, each) for one, each in zip(value, text)
+        )
     if bool in kinds:
         return value is TRUTH[text.lower()]
     if int in kinds or float in kinds:

@@ -102,6 +102,15 @@ def test_lora_changes_the_blocks_of_a_pretrained_encoder_alone(trained, tmp_path
     assert not any("embed" in each for each in changed)
 
 
+def test_letters_are_read_by_a_pretrained_encoder_and_units_parted_as_before(trained, tmp_path):
+    run, once = trained("finetune_letters"), {"max_steps": 1, "eval_steps": 1}
+    start = trained("pretrain_masked").folder
+    more = train_further(run, "finetune_letters", tmp_path, model_name_or_path=start, **once)
+    assert load(more, transformers.AutoModelForTokenClassification)[1].config.type_vocab_size == 2
+    with pytest.raises(SystemExit, match="--target_separator None: the saved tagger has ' '"):
+        train_further(run, "finetune_letters", tmp_path / "other", target_separator="null", **once)
+
+
 def train_further(run, name, folder, **changed):
     """Train the model of a run further, into `more` of a folder, which is returned."""
     options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "output_dir": folder / "more"}

@@ -33,7 +33,6 @@ from atenta.recipes.retrieval import (
     recall,
 )
 from atenta.recipes.samples import files
-from atenta.recipes.samples.misspellings import misspellings
 from support.models import tiny_model
 from support.recipes import write_lines
 from support.trainers import tiny_tokenizer
@@ -78,8 +77,8 @@ def test_queries_name_a_file_or_a_passage(folder, tmp_path):
         read_queries(wrong, passages)
 
 
-def test_the_sample_has_all_names_and_the_misspellings_of_its_test(tmp_path, monkeypatch):
-    splits = misspellings()
+def test_the_sample_has_all_names_and_the_misspellings_of_its_test(tmp_path, monkeypatch, rows_of):
+    splits = rows_of("misspellings")
     with monkeypatch.context() as patch:
         patch.setattr("atenta.recipes.retrieval.misspellings", lambda: splits)
         passages, queries = read_misspellings()
@@ -179,6 +178,7 @@ def test_passages_are_found_by_shared_ngrams(passages, queries, sizes, found):
 
 def test_edits_are_counted_with_swaps_and_nearest_texts_leave_out_the_text_itself():
     np.testing.assert_allclose(edit_scores(["nesterov", "ana"], ["nesetrov"]), [[7 / 8, 0]])
+    np.testing.assert_allclose(edit_scores(["joa\u0303o"], ["joão"]), [[1]])
     names = ["ana", "anna", "hanna", "pedro", "pedra"]
     assert nearest_texts(names, edit_scores, 1)[:, 0].tolist() == [1, 2, 1, 4, 3]  # relative to the longer name
     assert nearest_texts(names, edit_scores, 10).shape == (5, 4)

@@ -155,6 +155,7 @@ def test_a_single_text_is_not_parted(splits_of, write):
         ({"validation_file": None, "streaming": True}, "--streaming .*--validation_file"),
         ({"train_file": ["absent.tsv"]}, r"absent\.tsv"),
         ({"train_file": ["/dev/stdin"]}, "--train_file /dev/stdin: found a pipe"),
+        ({"train_file": ["/dev/shm/absent.tsv"]}, r"shm/absent\.tsv"),  # no pipe
         ({"dataset_name": "someone/pairs"}, "--dataset_name someone/pairs .*--train_file"),
     ],
 )

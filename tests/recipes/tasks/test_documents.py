@@ -69,6 +69,7 @@ def test_texts_in_memory_are_cut_like_files(write, sample_by):
     of_file = texts_of(write(TEXT), sample_by)
     assert cut_documents({"text": [TEXT]}, sample_by) == {"text": of_file}
     assert cut_documents({"text": of_file}, sample_by) == {"text": of_file}
+    assert cut_documents({"text": [TEXT.replace("\n", "\r\n")]}, sample_by) == {"text": of_file}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,6 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.parsing import CONFIGS
@@ -76,10 +75,10 @@ def test_the_order_depends_on_epoch_and_seed():
 
 
 @pytest.mark.parametrize("task", ["accents", "french_g2p"])
-def test_less_than_a_twentieth_of_the_samples_is_padding_and_batches_are_not_small(task):
+def test_less_than_a_twentieth_of_the_samples_is_padding_and_batches_are_not_small(task, rows_of):
     options = yaml.safe_load((CONFIGS / f"{task}.yaml").read_text(encoding="utf-8"))
     if task == "accents":
-        pairs = [(pair["source"], pair["target"]) for pair in accent_pairs()["train"]]
+        pairs = [(pair["source"], pair["target"]) for pair in rows_of("accents")["train"]]
     else:
         file = SAMPLES[task].split_files()["train"]
         pairs = [line.split("\t")[:2] for line in Path(file).read_text(encoding="utf-8").splitlines()]

@@ -85,6 +85,26 @@ def test_without_complete_checkpoints_options_may_change(tmp_path, monkeypatch):
     assert steps(tmp_path) == []
 
 
+def test_a_model_without_checkpoints_is_not_replaced_by_a_run_with_other_options(tmp_path):
+    find(tmp_path)
+    (tmp_path / "model.safetensors").touch()
+    with pytest.raises(SystemExit, match=r"model\.safetensors belongs to a run with other options"):
+        find(tmp_path, Sizes(hidden_size=32))
+    assert find(tmp_path) is None  # the same command trains it anew
+
+
+def test_a_run_that_goes_on_in_another_folder_deletes_nothing_there(tmp_path):
+    named = write(tmp_path / "a", 5, global_step=5)
+    write(tmp_path / "b", 500, complete=False)
+    with pytest.raises(SystemExit, match=r"was not written by a recipe"):
+        find(tmp_path / "b", resume_from_checkpoint=str(named))
+    find(tmp_path / "c")
+    of_another_run = write(tmp_path / "c", 3)
+    assert find(tmp_path / "c", resume_from_checkpoint=str(named)) == named
+    assert not of_another_run.exists()
+    assert of_another_run.with_name("checkpoint-3.replaced").is_dir()
+
+
 @pytest.mark.parametrize("complete", [True, False])
 def test_files_not_written_by_a_recipe_are_kept_and_only_checkpoints_are_overwritten(tmp_path, complete):
     checkpoint = write(tmp_path / "checkpoints", 5, complete)

@@ -180,6 +180,9 @@ def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys
         load_or_create(options, "fill-mask", "encoder", TEXTS)
         assert options.max_length == longest
         assert ("--max_length 20" in capsys.readouterr().out) is (given != longest)
+    head = {**label_options(["a", "á"]), "character_variants": {"a": "aá"}, "window_length": 62}
+    options = StackArguments(**SIZES, model_name_or_path=str(tmp_path), max_length=64)
+    assert load_or_create(options, "character-restoration", "encoder", TEXTS, **head)[1].config.window_length == 18
 
 
 @pytest.mark.parametrize(

@@ -371,6 +371,10 @@ def test_null_is_no_value_for_an_option_that_may_have_none(tmp_path, capsys):
     (arguments,) = parse_arguments(RecipeArguments, description="A test.", default_config=path, arguments=flags)
     assert (arguments.warmup_steps, arguments.metric_for_best_model) == (None, None)
     assert "invalid float value: 'null'" in refused(capsys, path, "--num_train_epochs", "null", by=[RecipeArguments])
+    path.write_text("ngram_sizes: [2, 3]\n", encoding="utf-8")
+    flags = ["--ngram_sizes", "null"]
+    (sizes,) = parse_arguments(EncoderArguments, description="A test.", default_config=path, arguments=flags)
+    assert sizes.ngram_sizes is None
 
 
 @pytest.mark.parametrize(

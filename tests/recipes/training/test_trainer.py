@@ -2,6 +2,7 @@
 
 import copy
 import re
+import shutil
 import sys
 from collections import Counter
 from pathlib import Path
@@ -426,10 +427,20 @@ def test_in_a_folder_that_was_moved_the_best_checkpoint_is_found(tmp_path, finis
     if not finished:
         delete_checkpoint(tmp_path / "before" / "checkpoint-4")
     (tmp_path / "before").rename(tmp_path / "after")
+    shutil.copytree(tmp_path / "after" / "checkpoint-1", tmp_path / "before" / "checkpoint-2")  # of another run since
     again = trainer(tmp_path / "after")
     (tmp_path / "after" / "options.yaml").unlink()
     again.fit(Run(again.args, checkpoint=tmp_path / "after" / f"checkpoint-{4 if finished else 3}"))
     assert_same_weights(again.model, weights(first.model))
+
+
+def test_a_best_checkpoint_that_was_deleted_is_the_best_no_more(tmp_path):
+    first = scored_trainer(tmp_path, 0.5, 0.4, 0.6, max_steps=3, load_best_model_at_end=True)
+    first.fit(start_run(first.args))
+    delete_checkpoint(tmp_path / "checkpoint-1")
+    again = scored_trainer(tmp_path, 0.45, 0.4, max_steps=4, load_best_model_at_end=True)
+    again.fit(Run(again.args, checkpoint=tmp_path / "checkpoint-2"))
+    assert again.state.best_metric == 0.45
 
 
 def test_figures_reach_the_logger(tmp_path, monkeypatch):
