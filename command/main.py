@@ -11,7 +11,7 @@ import typer
 
 from atenta.command.recipe_commands import PASSED_ON, RecipeCommand, export, import_with_extra, show, train
 from atenta.command.standard_streams import errors_in_a_line, standard_streams
-from atenta.command.text_lines import printable_lines
+from atenta.command.text_lines import print_results, printable_lines
 from atenta.engines.choice import IN_TORCH, EngineName, Quantization
 
 app = typer.Typer(
@@ -388,7 +388,7 @@ def info(
 
         described = describe_model(model)
         text = dumps(described, indent=2, ensure_ascii=False) if json else format_description(model, described)
-        print(printable_lines(text) if sys.stdout.isatty() or not json else text)
+        print_results((text if json else printable_lines(text)) + "\n")
 
 
 app.command(short_help="Draw what a model does.", context_settings=PASSED_ON)(show)

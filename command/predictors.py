@@ -128,7 +128,8 @@ class LabelPredictor(Predictor):
         for is_pair in (False, True):
             of_kind = {n: each for n, each in enumerate(fields) if (each.get("text_pair") is not None) == is_pair}
             texts, pairs = ([each.get(name) for each in of_kind.values()] for name in ("text", "text_pair"))
-            outputs |= zip(of_kind, self._engine.predict(texts, pairs if is_pair else None))
+            if of_kind:  # a model without a segment for second texts refuses even none of them
+                outputs |= zip(of_kind, self._engine.predict(texts, pairs if is_pair else None))
         found = []
         for number in range(len(fields)):
             probabilities = np.exp(log_softmax(outputs[number]["logits"]))

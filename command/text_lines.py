@@ -152,9 +152,10 @@ def read_whole(path: Path) -> InputLine:
         OSError: If it cannot be read.
     """
     content = path.read_bytes()
+    mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+    content = content.removeprefix(mark)
     try:
-        mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
-        return InputLine(content.removeprefix(mark).decode(), str(path), "", mark.decode())
+        return InputLine(content.decode(), str(path), "", mark.decode())
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         raise ValueError(_describe_byte(f"{path}, line {number}", content, error.start)) from None

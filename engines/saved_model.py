@@ -56,7 +56,9 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
-        folder = _fetch(str(name), subfolder, with_code, hub_options)
+        folder = _fetch(
+            name.as_posix() if isinstance(name, Path) else os.fspath(name), subfolder, with_code, hub_options
+        )
     check_files(folder)
     return folder
 
@@ -208,7 +210,8 @@ def read_config(folder: Path) -> dict[str, Any]:
     config = read_saved(path)
     for key, (is_right, expected) in _CHECKS.items():
         value = config.get(key)
-        if value is not None and not is_right(value):
+        is_of_others = key == "position_embedding_type" and not is_ours(config)  # which name other positions
+        if value is not None and not is_of_others and not is_right(value):
             raise ValueError(f"{path} is damaged: {key} is {value!r:.60}; expected {expected}.")
     start, vocab_size = config.get("decoder_start_token_id"), config.get("vocab_size")
     if start is None and config.get("model_type") == "atenta_encoder_decoder":

@@ -7,7 +7,7 @@ import hashlib
 import math
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -145,6 +145,18 @@ def is_unedited(text: str) -> bool:
     if seal is None:
         return _AUTOMATIC[0] in text
     return _digest(text[: seal.start()]) == seal.group(1)
+
+
+def keep_entries(card: ModelCard, path: Path, made: Iterable[ModelCard]) -> ModelCard:
+    """Give a card the entries of another file's metadata that none of the cards has that were made for it.
+
+    A person has entered them, such as the licence of the data.
+    """
+    written = [each.data.to_dict() for each in made]
+    for name, value in ModelCard.load(path).data.to_dict().items():
+        if name != "model-index" and all(value != each.get(name) for each in written):
+            card.data[name] = value
+    return card
 
 
 def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:

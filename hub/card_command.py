@@ -83,7 +83,7 @@ def without_place(text: str) -> str:
         return windows.name
     for folder in (Path.cwd(), Path.home()):  # within a longer text, such as JSON
         if folder != Path(folder.anchor):
-            text = re.sub(rf"{re.escape(str(folder))}(/|\b)", "", text)
+            text = re.sub(rf"(?<![\w.~-]){re.escape(str(folder))}(/|(?![\w-]|\.\w))", "", text)
     return text
 
 

@@ -23,7 +23,7 @@ from huggingface_hub.errors import (
 )
 from huggingface_hub.hf_api import RepoFile
 
-from .card import CARD, is_unedited, make_card
+from .card import CARD, is_unedited, keep_entries, make_card
 from .card_facts import METRICS, CardFacts, is_of_this_package
 from .card_words import in_one_line, name_some
 from .push_files import READ_BESIDE_ONNX, PushFiles, is_model_file, select_files
@@ -226,7 +226,10 @@ def _card(folder: Path, found: PushFiles, repository: str) -> dict[str, Path | b
             return {CARD: path}
     if not is_of_this_package(folder):
         return {} if path is None else {CARD: path}
-    return {CARD: str(make_card(folder, _facts(folder, found), repository=repository)).encode()}
+    made = make_card(folder, _facts(folder, found), repository=repository)
+    if path is not None:
+        made = keep_entries(made, path, [make_card(folder, each) for each in (_facts(folder, found), CardFacts())])
+    return {CARD: str(made).encode()}
 
 
 def _facts(folder: Path, found: PushFiles) -> CardFacts:

@@ -65,6 +65,10 @@ def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, exa
     if model.writes_units:
         code = model.kind.usage  # which takes the ONNX file where there is one
     code = code.replace("METHOD", "generate" if model.generates else "predict")
+    if model.kind.name == "text2text-generation" and "\t" in (example or ""):  # its feature tags follow
+        example, _, named = str(example).rpartition("\t")
+        tags = ", ".join(as_python(tag) for tag in named.split(";") if tag)
+        code = code.replace("[EXAMPLE]", f"[EXAMPLE], tags=[[{tags}]]")
     code = code.replace("QUANTIZATION", f", quantization={as_python(quantization)}" if quantization else "")
     return _fill(code, model, name, example)
 

@@ -73,13 +73,13 @@ class TextToTextPipeline(SavedPipeline):
                 f"{type(self.model).__name__} is not an encoder-decoder that generates, as the pipeline {self.task!r} "
                 "expects: load one with AutoModelForSeq2SeqLM."
             )
-        config = getattr(self.model, "members", [self.model])[0].config  # an ensemble cuts as its first member does
+        first = getattr(self.model, "members", [self.model])[0]  # an ensemble reads as its first member does
+        config, is_ours = first.config, hasattr(first, "letter_lock")
         self._window_length = getattr(config, "window_length", None)
         self._length_ratios = getattr(config, "length_ratios", None)
-        is_ours = hasattr(self.model, "letter_lock")
         # Models of others fail at positions that they do not have; ours say so themselves.
-        self._longest_source = None if is_ours else getattr(self.model.config, "max_position_embeddings", None)
-        self._prefix = getattr(self.model.config, "prefix", None) or ""
+        self._longest_source = None if is_ours else getattr(config, "max_position_embeddings", None)
+        self._prefix = getattr(config, "prefix", None) or ""
         # Only in our tokenizers is each character of training a token.
         self._characters = self.tokenizer.get_vocab().keys() if is_ours else None
         named = {str(token) for token in self.tokenizer.special_tokens_map.values() if not isinstance(token, list)}

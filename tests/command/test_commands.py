@@ -293,6 +293,7 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert "ção" not in described["characters"]
     assert {"ç", "ã", "o"} <= set(described["characters"])
     assert described["files"]["config.json"] == os.path.getsize(tmp_path / "config.json")
+    assert "ç" in run("info", tmp_path, "--json").stdout_bytes.decode()
     printed = run("info", MODEL_FOLDER).stdout
     assert "AtentaEncoderForTokenClassification, encoder" in printed
     assert "5,878,312" in printed

@@ -65,6 +65,8 @@ def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
     found = refusal("predict", folders[0], "--files", path)
     assert "lines.txt, line 2: found byte 0xE3; expected a text in UTF-8" in found
     assert "iconv" in found
+    path.write_bytes("\ufeffa\n".encode() + "cão".encode("latin-1"))
+    assert "lines.txt, line 2: found byte 0xE3" in refusal("restore", "--files", path)
 
 
 @pytest.mark.parametrize(

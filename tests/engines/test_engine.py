@@ -172,7 +172,9 @@ def test_a_stream_is_the_text(family, name, engines):
 @pytest.mark.filterwarnings("ignore:.*reached the largest length")
 def test_saved_options_count_but_beams_of_a_stream(folders, tmp_path, engines):
     folder = shutil.copytree(folders["encoder-decoder"], tmp_path / "model")
-    (folder / "generation_config.json").write_text('{"num_beams": 3, "max_new_tokens": 20}', encoding="utf-8")
+    (folder / "generation_config.json").write_text(
+        '{"num_beams": 3, "num_return_sequences": 2, "max_new_tokens": 20}', encoding="utf-8"
+    )
     engine, unsaved = load_engine(folder, "torch"), engines["encoder-decoder", "torch"]
     assert engine.generate(TEXTS) == unsaved.generate(TEXTS, num_beams=3, max_new_tokens=20)
     assert "".join(engine.stream(TEXTS[3])) == unsaved.generate(TEXTS[3], max_new_tokens=20)

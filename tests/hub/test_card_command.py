@@ -109,6 +109,9 @@ def test_paths_do_not_tell_where_they_are(folder, tmp_path, monkeypatch):
         **{"--model_name_or_path": "ana/accents", "--test_file": "test.tsv"},
         **{"--deepspeed": '{"path": "x", "here": "y"}', "--prompt": "/", "--title": "/ b"},
     }
+    monkeypatch.setattr(Path, "cwd", lambda: Path("/data"))
+    relative = ["raw/data/x.tsv", "../data/x.tsv", "/data-2", "/data/x.tsv"]
+    assert shlex.split(describe_command("seq2seq.py", relative))[3:] == [*relative[:3], "x.tsv"]
     assert shlex.split(describe_command("seq2seq.py", ["--output_dir=/home/ana/x"]))[-1] == "--output_dir=x"
     assert "/home" not in on_card(folder, shlex.join(["seq2seq.py", "--output_dir", "/home/ana/my models/accents"]))
 
