@@ -4,6 +4,7 @@ import copy
 import gc
 import hashlib
 import os
+import pickle
 import shutil
 from functools import cache, partial
 
@@ -11,6 +12,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, in child processes too
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 from playwright.sync_api import sync_playwright
 
@@ -36,25 +38,37 @@ def _same_random_numbers():
     set_seed(0)
 
 
+@pytest.fixture(scope="session")
+def made_once(tmp_path_factory, worker_id):
+    """A function that returns a copy of what another returns, which one worker calls for all, by a name."""
+    shared = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        shared = shared.parent
+
+    def made_once(name, make):
+        record = shared / f"{name}.pickle"
+        with FileLock(f"{record}.lock"):
+            if not record.exists():
+                record.write_bytes(pickle.dumps(make()))
+            return pickle.loads(record.read_bytes())
+
+    return made_once
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _trace_each_model_once():
+def _trace_each_model_once(made_once):
     """Tracing a model for ONNX takes seconds, and many tests export the same weights with the same options."""
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
     from atenta.engines import onnx_export
 
-    traced, graphs_of = {}, onnx_export.graphs_of
+    graphs_of = onnx_export.graphs_of
     new_registry = cache(ONNXRegistry.from_torchlib)  # half a second of each export
 
-    def trace(key, export):
-        if key not in traced:
-            traced[key] = export()
-        return copy.deepcopy(traced[key])
-
     def graphs(model):
-        weights = hashlib.sha256(b"".join(each.float().numpy().tobytes() for each in model.state_dict().values()))
-        key = repr(model.config), weights.digest()
-        return {name: partial(trace, (*key, name), export) for name, export in graphs_of(model).items()}
+        weights = b"".join(each.float().numpy().tobytes() for each in model.state_dict().values())
+        key = hashlib.sha256(repr(model.config).encode() + weights).hexdigest()
+        return {name: partial(made_once, f"{key}-{name}", export) for name, export in graphs_of(model).items()}
 
     def registry(**options):
         copied = copy.copy(new_registry(**options))

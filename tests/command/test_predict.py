@@ -85,7 +85,8 @@ def test_the_engine_that_answers_is_named(tmp_path):
     folder = tmp_path / "model"
     save_with_tokenizer(AtentaEncoderForTokenClassification, folder, num_hidden_layers=1)
     assert name_engine(PredictOptions(str(folder))) == f"torch, with {folder}"
-    export_onnx(folder)
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model.onnx").touch()  # it is named, not opened
     assert name_engine(PredictOptions(str(folder))) == f"onnxruntime, with {folder / 'onnx' / 'model.onnx'}"
     assert name_engine(PredictOptions(str(folder), engine="torch")) == f"torch, with {folder}"
 
@@ -93,7 +94,8 @@ def test_the_engine_that_answers_is_named(tmp_path):
 @pytest.mark.parametrize("engine", get_args(ChosenEngine))
 def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     """Once for each file, by a model without tags."""
-    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)
+    options = {"encoder_layers": 1, "decoder_layers": 1, "initializer_range": 0.5}
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, **options)
     if engine == "onnx":
         export_onnx(tmp_path)
     path = write_text(tmp_path / "pairs.tsv", "acao\tação\nnao\tnão\n")
@@ -146,6 +148,11 @@ def test_a_model_of_others(tmp_path):
         assert [each["text"] for each in json.loads(line)["outputs"]] == [each["generated_text"] for each in ranked]
     for unfit in (["--engine", "onnx"], ["--quantization", "int8"], ["--keep_letters"], ["--min_confidence", "0.9"]):
         assert f"T5ForConditionalGeneration; {unfit[0]} is not for" in refusal("predict", tmp_path, "a", *unfit)
+    alone, of_two = (
+        run("predict", tmp_path, "a\tb", "--max_new_tokens", 5, *others) for others in ([], ["--ensemble", tmp_path])
+    )
+    assert alone.stdout == of_two.stdout
+    assert "was trained with" not in of_two.stderr  # tags, or other characters
 
 
 def test_texts_without_the_tags_of_training_are_pointed_out_once(folders, tmp_path):

@@ -33,7 +33,12 @@ expect.set_options(timeout=60_000)  # milliseconds, not 5,000: a busy machine lo
 def translator(tmp_path_factory):
     """The folder of an encoder-decoder with random weights."""
     folder = tmp_path_factory.mktemp("encoder_decoder")
-    options = {"position_embedding_type": "rotary", "norm_first": True, "rotary_cross_attention": True}
+    options = {
+        "position_embedding_type": "rotary",
+        "norm_first": True,
+        "rotary_cross_attention": True,
+        "encoder_layers": 1,
+    }
     model = save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, folder, **options)
     model.generation_config.max_length = 24
     model.generation_config.save_pretrained(folder)

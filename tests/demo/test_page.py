@@ -75,12 +75,6 @@ def test_alternatives_open_under_the_pointer(open_page):
     expect(page.locator("#restored")).to_have_text(restore_accents(DOUBTFUL).replace(FIRST, SECOND))
 
 
-def test_a_tap_opens_alternatives(open_page):
-    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
-    page.locator("#restored .mark").first.tap()
-    expect(page.locator("#alternatives")).to_be_visible()
-
-
 def test_a_file_is_restored_and_saved_under_a_new_name(open_page, tmp_path, keep_picture):
     page = open_page()
     text = "\ufeffNao e facil.\r\nEla esta la.\r\n" * 40
@@ -296,6 +290,13 @@ def test_the_second_tab_shows_what_a_written_character_read(open_page):
     expect(page.locator("#line-time")).to_have_text(re.compile(r"per character written"))
     assert page.locator("#head option").all_text_contents()[0].startswith("all ")
 
+    page.context.set_offline(True)  # the loaded page needs no network
+    page.locator("#text-tab").click()
+    type_text(page, "Ela esta la.")
+    page.locator("#attention-tab").click()
+    page.locator("#line").fill("nao")
+    expect(page.locator("#lines [data-source]")).to_have_count(4)
+
 
 def test_the_language_is_the_browser_s_and_can_be_switched(open_page):
     page = open_page(locale="pt-BR")
@@ -307,24 +308,14 @@ def test_the_language_is_the_browser_s_and_can_be_switched(open_page):
     expect(page.locator("#counts")).to_contain_text("doubtful")
 
 
-def test_the_loaded_page_needs_no_network(open_page):
-    page = open_page()
-    page.locator("#attention-tab").click()
-    expect(page.locator("#line-time")).not_to_be_empty()
-    page.context.set_offline(True)
-    page.locator("#text-tab").click()
-    type_text(page, "Nao e facil.")
-    page.locator("#attention-tab").click()
-    page.locator("#line").fill("nao")
-    expect(page.locator("#lines [data-source]")).to_have_count(4)
-
-
 @pytest.mark.parametrize(
     ("width", "height", "scheme", "locale"), [(390, 844, "dark", "pt-BR"), (1280, 800, "light", "en")]
 )
 def test_the_page_fits_the_window(open_page, keep_picture, width, height, scheme, locale):
-    page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale)
-    page.locator("#restored .mark").first.focus()
+    touch = width == 390
+    page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale, has_touch=touch)
+    mark = page.locator("#restored .mark").first
+    mark.tap() if touch else mark.focus()
     expect(page.locator("#alternatives")).to_be_visible()
     box = page.locator("#alternatives").bounding_box()
     assert box["x"] >= 0

@@ -79,10 +79,11 @@ def test_the_spelling_is_that_of_the_country(open_page, locale, chosen, others):
     expect(restored).to_have_text(restore_accents(text, variant=chosen or None))
     select.select_option(others)
     expect(restored).to_have_text(restore_accents(text, variant=others or None))
-    page.locator("#switches input[value=capitals]").press("Space")
-    page.locator("#switches input[value=accents]").press("Space")
-    expect(select).to_be_disabled()
-    expect(restored).to_have_text(restore_text(text, accents=False, punctuation=False))
+    if locale == "pt-BR":  # a variant is chosen, and not used without accents
+        page.locator("#switches input[value=capitals]").press("Space")
+        page.locator("#switches input[value=accents]").press("Space")
+        expect(select).to_be_disabled()
+        expect(restored).to_have_text(restore_text(text, accents=False, punctuation=False))
 
 
 def test_the_page_says_that_a_model_is_loaded(open_page):

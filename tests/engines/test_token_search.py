@@ -46,7 +46,12 @@ def sharp_model(model_class, seed, vocab_size=VOCAB_SIZE):
     return model
 
 
-@pytest.fixture(scope="module", params=[AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration])
+FAMILIES = (AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration)
+# A search does not know of what family its model is, but for the lengths of prompts, which its limits count.
+SEARCHES = [(FAMILIES[0], each) for each in GREEDY + BEAMS] + [(FAMILIES[1], each) for each in [*GREEDY, BEAMS[0]]]
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
 def models(request):
     return [sharp_model(request.param, seed) for seed in range(4)]
 
@@ -94,7 +99,9 @@ def assert_found(found, expected):
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("options", GREEDY + BEAMS, ids=str)
+@pytest.mark.parametrize(
+    ("models", "options"), SEARCHES, indirect=["models"], ids=lambda value: getattr(value, "__name__", str(value))
+)
 def test_a_batch_finds_what_generate_finds_for_each_text_alone(models, options):
     every = []
     if options.keys() & {"num_beams"} and not options.keys() & {"max_length"}:

@@ -28,10 +28,10 @@ from atenta.modeling.modeling_decoder import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
 from support.card_facts import FACTS, NASTY
 from support.card_rules import card_errors
-from support.exported import save_lively
 from support.models import named, tiny_model
 from support.recipes import ROOT
-from support.saved import save, save_with_tokenizer
+from support.saved import save, save_pairs, save_with_tokenizer
+from support.small_models import SMALL_MODELS
 from support.taggers import make_restorer
 
 HEADS = named(dict.fromkeys(model_class for models in AUTO_CLASSES.values() for model_class in models.values()))
@@ -76,12 +76,17 @@ def test_the_card_of_each_kind(model_class, tmp_path, capsys, monkeypatch):
 
 
 def test_usage_of_onnx_files_runs_as_printed(tmp_path, capsys, monkeypatch):
-    save_lively(AtentaDecoderForCausalLM, tmp_path, num_hidden_layers=1)
+    SMALL_MODELS["decoder"].save(tmp_path)
     export_onnx(tmp_path, quantization="int8")
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: {"ana/x-onnx": tmp_path}[name])
     card = make_card(tmp_path, CardFacts(example="ceo"), repository="ana/x-onnx", base_model="ana/x")
     assert card_errors(card.content) == []
     assert run_usage(card, capsys)
+
+
+def test_tags_of_an_example_are_arguments_of_an_engine(tmp_path):
+    card = make_card(save_pairs(tmp_path), CardFacts(example="ser\tPL"), repository="ana/x-onnx", base_model="ana/x")
+    assert 'engine.generate(["ser"], tags=[["PL"]])' in usage(card)
 
 
 def test_usage_of_the_onnx_files_of_a_classifier(tmp_path):

@@ -129,11 +129,14 @@ def ask_in_threads() -> None:
         list(pool.map(ask, names))
     from transformers import AutoConfig
 
-    print(type(AutoConfig.for_model("atenta_encoder")).__name__)
+    print(type(AutoConfig.for_model("atenta_encoder")).__name__, atenta.AtentaTokenizer.__module__)
 
 
 def test_names_can_be_asked_for_in_threads(tmp_path):
-    assert run_function(ask_in_threads, home=tmp_path, with_package=True) == "AtentaEncoderConfig\n"
+    """Also where a folder has the name of the package, which it does not hide."""
+    (tmp_path / "atenta" / "modeling").mkdir(parents=True)
+    printed = run_function(ask_in_threads, home=tmp_path, with_package=True)
+    assert printed == "AtentaEncoderConfig atenta.tokenization.tokenization_atenta\n"
 
 
 def use_without(package: str) -> None:

@@ -1,6 +1,5 @@
 """After a wheel, sdist or editable install, `import atenta` and its model card work in any directory."""
 
-import sys
 import tarfile
 import zipfile
 from importlib.metadata import version
@@ -30,12 +29,6 @@ assert pathlib.Path(atenta.__file__).resolve().is_relative_to(sys.argv[1]), aten
 assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
 print(atenta.__version__)
 """
-
-
-def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
-    (tmp_path / "atenta" / "modeling").mkdir(parents=True)
-    printed = run(sys.executable, "-c", "import atenta; print(atenta.AtentaTokenizer.__module__)", cwd=tmp_path)
-    assert printed == "atenta.tokenization.tokenization_atenta\n"
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from huggingface_hub import ModelCard, close_session, constants
 from transformers import AutoModelForCausalLM
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
-from atenta.engines.onnx_export import export_onnx
+from atenta.engines.choice import file_name
 from atenta.engines.onnx_models import WEIGHTS_KEY, weights_digest
 from atenta.hub import publishing
 from atenta.hub.card import write_model_card
@@ -57,11 +57,12 @@ def folder(tmp_path):
     return folder
 
 
-def add_onnx(folder):
-    """Write what push knows an export in int8 by: a node, and the digest of the weights, as the file has them."""
+def add_onnx(folder, quantization="int8"):
+    """Write what push knows an export by: the digest of the weights, as the file has them, and in int8 a node."""
     (folder / "onnx").mkdir()
-    told = f'"\x0bMatMulNBits{WEIGHTS_KEY}\x12@{weights_digest(folder)}'  # entries of protocol buffers
-    (folder / "onnx" / "model_int8.onnx").write_bytes(told.encode())
+    node = '"\x0bMatMulNBits' if quantization else ""
+    told = f"{node}{WEIGHTS_KEY}\x12@{weights_digest(folder)}"  # entries of protocol buffers
+    (folder / "onnx" / file_name("model", quantization)).write_bytes(told.encode())
 
 
 def commits(hub, repository=REPOSITORY):
@@ -233,7 +234,7 @@ def test_weights_in_several_files_are_sent_together(hub, folder):
 
 
 def test_graphs_of_other_weights_are_refused_with_the_command_that_mends_it(hub, folder):
-    export_onnx(folder)
+    add_onnx(folder, None)
     push_folder(folder, REPOSITORY)
     assert [name for name in hub.storage.files(REPOSITORY) if name.startswith("onnx/")]
     weights = bytearray((folder / "model.safetensors").read_bytes())
@@ -268,6 +269,15 @@ def test_an_edited_card_is_pushed_as_it_is(hub, folder):
     path.write_text(path.read_text(encoding="utf-8").replace("tales", "my tales"), encoding="utf-8")
     push_folder(folder, REPOSITORY)
     assert hub.storage.files(REPOSITORY)["README.md"] == path.read_bytes()
+
+
+def test_what_a_person_adds_to_the_metadata_stays(hub, folder):
+    card = folder / "README.md"
+    card.write_text(card.read_text(encoding="utf-8").replace("---\n", "---\nlicense: mit\n", 1), encoding="utf-8")
+    push_folder(folder, REPOSITORY)
+    pushed = ModelCard(hub.storage.files(REPOSITORY)["README.md"].decode())
+    assert pushed.data.license == "mit"
+    assert f'"{REPOSITORY}"' in pushed.text  # and the rest is filled in
 
 
 def test_nothing_is_replaced_unless_told(hub, folder):

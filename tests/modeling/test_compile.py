@@ -11,10 +11,8 @@ from support.models import (
     assert_equal,
     double_model,
     every_generator,
-    every_language_model,
     every_traced_model,
     inputs_for,
-    layout_name,
     masked,
     one_block,
     pad,
@@ -46,8 +44,14 @@ def test_every_model_is_one_graph(model_class):
 
 
 # test_trainer.py trains with inductor, whose compiler takes most of a minute.
-@every_language_model
-@pytest.mark.parametrize("layout", [LAYOUTS[0], LAYOUTS[2]], ids=layout_name)
+@pytest.mark.parametrize(
+    ("model_class", "layout"),  # an encoder-decoder has both stacks, in either layout
+    [
+        (LANGUAGE_MODELS[0], LAYOUTS[0]),
+        (LANGUAGE_MODELS[1], LAYOUTS[2]),
+        *((LANGUAGE_MODELS[2], layout) for layout in (LAYOUTS[0], LAYOUTS[2])),
+    ],
+)
 def test_training_is_one_graph(model_class, layout):
     inputs = masked(inputs_for(model_class))
     labels = inputs.get("decoder_input_ids", inputs["input_ids"])

@@ -44,12 +44,17 @@ class Suites(OneReport, ShortTraining, common.ModelTesterMixin, training.Trainin
 
     test_can_init_all_missing_weights_before_2023 = True
 
+    def test_bc_torch_dtype(self):
+        """Of one class: all have one `from_pretrained`, and transformers alone reads `torch_dtype`."""
+        self.all_model_classes = self.all_model_classes[:1]
+        super().test_bc_torch_dtype()
+
     def test_config(self):
         configuration.ConfigTester(self, config_class=self.model_tester.config_class).run_common_tests()
 
 
 # test_devices.py has half precision in every layout, and test_downsampling.py that of groups.
-in_single_precision = without("sdpa_inference_.*_(fp16|bf16)_")
+in_single_precision = without("sdpa_inference_.*_(fp16|bf16)_|bc_torch_dtype")
 
 
 class EncoderSuiteTest(Suites, unittest.TestCase):
@@ -108,7 +113,7 @@ class EncoderDecoderSuiteTest(Suites, generation.GenerationTesterMixin, unittest
         super().test_inputs_embeds_matches_input_ids()
 
 
-@without("sdpa_inference_.*_(fp16_|bf16_(?!pad_left$))")
+@without("sdpa_inference_.*_(fp16_|bf16_(?!pad_left$))|bc_torch_dtype")
 class TransducerSuiteTest(EncoderDecoderSuiteTest):
     all_model_classes = ENCODER_DECODERS[1:]
     model_tester = SuiteModelTester(AtentaEncoderDecoderForConditionalGeneration, transducer=True, conv_kernel_size=3)

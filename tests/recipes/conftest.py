@@ -1,31 +1,36 @@
 """Small runs of the recipes, each trained once for all tests that look at it, and the language of pictures."""
 
-import pickle
 from functools import cache
 
 import pytest
-from filelock import FileLock
 
 from atenta.recipes.pictures.words import set_language
+from atenta.recipes.samples.portuguese_texts import spoken_texts
+from atenta.recipes.samples.registry import SAMPLES
 from support.recipe_cases import train_case
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory, worker_id):
+def trained(tmp_path_factory, made_once):
     """A function that returns the finished run of a recipe, whose folder is for reading: the workers share it."""
-    shared = tmp_path_factory.getbasetemp()
-    if worker_id != "master":
-        shared = shared.parent
+    return cache(lambda name: made_once(name, lambda: train_case(name, tmp_path_factory.mktemp(name))))
+
+
+@pytest.fixture(scope="session")
+def rows_of(made_once):
+    """A function that returns the rows of a sample, which are for reading."""
+
+    def make(name):
+        with pytest.MonkeyPatch.context() as patch:
+            if name == "portuguese_speech":  # made of the other rows, which take seconds
+                patch.setitem(spoken_texts.__globals__, "portuguese_texts", lambda: rows_of("portuguese"))
+            return SAMPLES[name].rows()
 
     @cache
-    def train(name):
-        record = shared / f"{name}.pickle"
-        with FileLock(f"{record}.lock"):
-            if not record.exists():
-                record.write_bytes(pickle.dumps(train_case(name, tmp_path_factory.mktemp(name))))
-            return pickle.loads(record.read_bytes())
+    def rows_of(name):
+        return made_once(f"rows of {name}", lambda: make(name))
 
-    return train
+    return rows_of
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from atenta.recipes.baselines import most_frequent_character, ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
-from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.tasks.characters import most_frequent_spelling
 from atenta.recipes.tasks.classification import (
     labels_by_length,
@@ -99,8 +98,8 @@ def test_letters_in_context(source, tags, expected):
     assert letters_in_context(aligned, [pair(source, "?", tags)]) == [expected]
 
 
-def test_scores_on_the_accents():
-    pairs = accent_pairs()
+def test_scores_on_the_accents(rows_of):
+    pairs = rows_of("accents")
     names = ["word_accuracy", "exact_match", "character_error_rate"]
     targets = [row["target"] for row in pairs["test"]]
     copied = scores(names, predictions=copy_source(pairs["test"]), references=targets)

@@ -30,7 +30,10 @@ HEADS = {
         **{**ALL_LAYOUTS[5], "attention_bias": True, "hidden_act": "gelu"},
         **{"hidden_size": 96, "intermediate_size": 768, "initializer_range": 0.05},
     },
-    AtentaEncoderForQuestionAnswering: {**ALL_LAYOUTS[0], "scale_embedding": False},
+    AtentaEncoderForQuestionAnswering: {
+        **{**ALL_LAYOUTS[0], "scale_embedding": False, "conv_kernel_size": 3},
+        **{"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "ngram_buckets": 64},
+    },
     AtentaDecoderForSequenceClassification: ALL_LAYOUTS[1],
     AtentaEncoderModel: ALL_LAYOUTS[0],
     AtentaEncoderForMaskedLM: ALL_LAYOUTS[2],
