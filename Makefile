@@ -10,6 +10,7 @@ ENVIRONMENT := .venv/.installed
 OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS) --dist worksteal  # neighbours share fixtures
 
+DECODERS ?= outputs
 ACCENTS_MODEL := outputs/portuguese_accents
 SPEECH_MODEL := outputs/portuguese_speech
 PHONES_MODEL := outputs/portuguese_phones
@@ -99,11 +100,12 @@ results-full: $(ENVIRONMENT)  ## run all rows of results/: hours; it goes on whe
 	.venv/bin/python -m results run --full
 
 pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
-	.venv/bin/python recipes/pretrain_causal.py $(OPTIONS)
-	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch \
+	.venv/bin/python recipes/pretrain_causal.py --output_dir $(DECODERS)/pretrain_causal $(OPTIONS)
+	.venv/bin/python recipes/finetune_generation.py --output_dir $(DECODERS)/dialogue_from_scratch \
 		--model_name_or_path null $(OPTIONS)
-	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained $(OPTIONS)
-	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
+	.venv/bin/python recipes/finetune_generation.py --output_dir $(DECODERS)/dialogue_pretrained \
+		--model_name_or_path $(DECODERS)/pretrain_causal $(OPTIONS)
+	.venv/bin/python recipes/show.py comparison $(DECODERS)/dialogue_from_scratch $(DECODERS)/dialogue_pretrained
 
 bench: $(ENVIRONMENT)  ## measure speed against peers and the machine's limit: twelve minutes
 	.venv/bin/python -m benchmarks
@@ -142,7 +144,8 @@ suites: $(ENVIRONMENT)  ## fetch Hugging Face's own test files for the installed
 	.venv/bin/python tests/support/fetch_hf_suites.py
 
 clean:  ## remove environments, caches and builds; trained models stay
-	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis build dist *.egg-info
+	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis build dist src/*.egg-info docs/_build demo/site \
+		demo/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.

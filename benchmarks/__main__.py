@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -23,14 +24,15 @@ class Section(NamedTuple):
 
     measure: Callable[[Settings], Iterator[Work]]
     seconds: int
+    on_cpu: bool = False  # also where there is a GPU
 
 
 SECTIONS = {
     "decoding": Section(measure_decoding, 190),
     "training": Section(measure_training, 230),
-    "tokenizers": Section(measure_tokenizers, 12),
-    "corpus": Section(measure_corpus, 25),
-    "engines": Section(measure_engines, 200),
+    "tokenizers": Section(measure_tokenizers, 12, on_cpu=True),
+    "corpus": Section(measure_corpus, 25, on_cpu=True),
+    "engines": Section(measure_engines, 200, on_cpu=True),
 }
 
 
@@ -47,9 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
         started = perf_counter()
         works = list(SECTIONS[name].measure(settings))
+        used = replace(settings, device="cpu") if SECTIONS[name].on_cpu else settings
         about = {
             "place": list(SECTIONS).index(name),
-            **describe_run(settings, " ".join(["python -m benchmarks", *sys.argv[1:]])),
+            **describe_run(used, " ".join(["python -m benchmarks", *sys.argv[1:]])),
             "seconds": perf_counter() - started,
         }
         measured.append(write_section(folder / f"{name}.json", works, about))

@@ -25,7 +25,7 @@ def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -
 
 def write_readme(output_dir: Path, readme: Path) -> None:
     """Fill in the template with the findings and with all sections in `output_dir`, which has a folder per device."""
-    devices = [_device_report(folder) for folder in sorted(output_dir.iterdir()) if folder.is_dir()]
+    devices = [_device_report(folder) for name in ("cpu", "cuda") if (folder := output_dir / name).is_dir()]
     template = (FOLDER / "template.md").read_text(encoding="utf-8")
     findings = (FOLDER / "findings.md").read_text(encoding="utf-8").strip()
     readme.write_text(template.format(results="\n\n".join(devices), findings=findings), encoding="utf-8")

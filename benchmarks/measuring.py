@@ -13,6 +13,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
+import psutil
 import torch
 
 OURS = "atenta"
@@ -69,7 +70,7 @@ def describe_machine(settings: Settings) -> str:
     if settings.on_gpu:
         properties = torch.cuda.get_device_properties(0)
         return f"one {properties.name}, {properties.total_memory / 2**30:.0f} GiB, bfloat16"
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    memory = psutil.virtual_memory().total / 2**30
     information = Path("/proc/cpuinfo")
     lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

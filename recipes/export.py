@@ -268,8 +268,8 @@ def random_texts(engine: Engine) -> list[str]:
 def _read_lines(path: Path) -> list[str]:
     """Return the lines of a text file in UTF-8, at least one."""
     try:
-        with path.open(encoding="utf-8") as file:
-            lines = [line.rstrip("\n") for line in file]
+        with path.open(encoding="utf-8-sig", newline="\n") as file:
+            lines = [line.removesuffix("\n").removesuffix("\r") for line in file]
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not a text in UTF-8; expected one text in each line.") from None
     if not lines:

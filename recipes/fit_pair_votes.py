@@ -16,6 +16,7 @@ kept. The test texts are scored once.
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import math
+import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ from atenta.recipes.training.cost import CostMeter, check_country
 from atenta.recipes.training.options import CardLanguageOption, CardTitleOption, CountryOption
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import describe_card, save_metrics_and_card, table
-from atenta.recipes.training.runs import check_own_folder, run_recipe
+from atenta.recipes.training.runs import REPLACED, check_own_folder, run_recipe
 
 
 @dataclass
@@ -121,8 +122,11 @@ def main() -> None:
     if data.streaming:
         raise SystemExit("--streaming: the texts are read several times, to count and to score; leave it out.")
     folder = Path(run.output_dir)
-    if (folder / "config.json").is_file() and not run.overwrite_output_dir:
-        raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
+    found = next((path for pattern in (*REPLACED, "sample.txt") for path in sorted(folder.glob(pattern))), None)
+    if found and not run.overwrite_output_dir:
+        raise SystemExit(f"{found} is there already; give another --output_dir, or --overwrite_output_dir")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise SystemExit("Votes are counted in one process: start it with `python`, without accelerate or torchrun.")
     check_own_folder(run.output_dir)
     with exit_on(ValueError):
         check_writable(folder)

@@ -10,6 +10,8 @@ The measure does not cover other words, plurals, people who are neither, or what
 explain the result, which mixes how the texts write about a profession with how frequent each article is.
 """
 
+from atenta.recipes.terminal import escape_missing_characters  # first, because the others take seconds
+
 import argparse
 import math
 import re
@@ -30,6 +32,7 @@ from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import TRUST_REMOTE_CODE
 from atenta.recipes.pictures.drawing import save_picture, set_decimal_signs
 from atenta.recipes.pictures.words import say, say_number
+from atenta.recipes.reading.records import exit_on
 
 _Group = Literal["one form", "two forms", "masculine", "feminine"]
 
@@ -175,6 +178,7 @@ def draw_gender(bits: Mapping[Noun, float]) -> Figure:
 
 def main() -> None:
     """Measure the model that the command line names."""
+    escape_missing_characters()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", required=True, help="folder of a causal language model, or its name on the Hub")
     parser.add_argument("--trust_remote_code", action="store_true", help=TRUST_REMOTE_CODE)
@@ -195,7 +199,8 @@ def main() -> None:
     bits = measure_gender(model, tokenizer)
     print(gender_table(bits, count_gender(texts) if texts else None))
     if options.picture:
-        save_picture(draw_gender(bits), options.picture)
+        with exit_on(ValueError, OSError, prefix=f"--picture {options.picture}: "):
+            save_picture(draw_gender(bits), options.picture)
 
 
 def _masculine_bits(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, noun: Noun) -> float:

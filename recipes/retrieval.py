@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -205,7 +206,7 @@ def embed_once(
         if len(vectors := safetensors.numpy.load_file(path)["vectors"]) == len(texts):
             return vectors, path, True
     folder.mkdir(parents=True, exist_ok=True)
-    part, vectors = path.with_suffix(".part"), embed_texts(texts)
+    part, vectors = path.with_suffix(f".{os.getpid()}.part"), embed_texts(texts)
     safetensors.numpy.save_file({"vectors": vectors}, part)
     let_others_read(part)
     part.replace(path)

@@ -7,6 +7,8 @@ passages are those of your txt files (--sample_by line for lists of names), and 
 passages that answer them. The vectors of the passages are saved in --output_dir and used again.
 """
 
+from atenta.recipes.terminal import escape_missing_characters  # first, because the others take seconds
+
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,7 +22,7 @@ from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
-from atenta.engines.saved_model import read_saved
+from atenta.engines.saved_model import find_model, read_saved
 from atenta.recipes import retrieval
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
@@ -66,6 +68,7 @@ def main() -> None:
         SystemExit: If an option, the data or the model is invalid, or the command is interrupted. What is
             printed is one line.
     """
+    escape_missing_characters()
     (options,) = parse_arguments(SearchArguments, description=__doc__, default_config="search.yaml")
     try:
         with exit_on(ValueError, OSError):
@@ -81,6 +84,8 @@ def _search(options: SearchArguments) -> None:
     disable_progress_bars()  # of saving, which is instant here
     folder = Path(options.output_dir)
     check_writable(folder)
+    if (folder / "config.json").is_file():
+        raise ValueError(f"--output_dir {folder}: found a model, whose metrics.json would be replaced; give another")
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
     embed_texts = partial(retrieval.embed, model, tokenizer, batch_size=options.batch_size)
@@ -163,7 +168,7 @@ def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[in
     weights: dict[str, float] = {}
     shortest, longest = retrieval.NGRAM_SIZES
     try:
-        metrics = read_saved(Path(options.model_name_or_path, "metrics.json"))
+        metrics = read_saved(find_model(options.model_name_or_path) / "metrics.json")
         shortest, longest = map(int, metrics.get(retrieval.SIZES, retrieval.NGRAM_SIZES))
         saved = metrics[retrieval.WEIGHTS]
         found = {name: float(saved[name]) for name in retrieval.COMBINATIONS if name in saved}

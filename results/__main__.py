@@ -61,6 +61,9 @@ def run(
     with exit_on(ValueError):
         rows = read_rows(rows_file)
     chosen = _choose(names, "row", rows, again) or [row.name for row in rows.values() if full or row.quick]
+    page = runs.resolve().parent / "README.md"
+    if page.is_file() and "\n## How each was made" not in page.read_text(encoding="utf-8", errors="replace"):
+        raise SystemExit(f"--runs {runs}: the table would replace {page}; expected a folder such as {runs / 'runs'}.")
     try:
         Runner(rows, data, outputs, runs).run(chosen, again)
     finally:  # also what was done before a run that fails or is stopped

@@ -42,7 +42,9 @@ from atenta.recipes.training.checkpoints import (
 from atenta.recipes.training.options import RecipeArguments
 
 _OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
-_REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
+REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")
+"""The files of a folder that a saved model replaces, as patterns."""
+
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
@@ -252,7 +254,7 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     """
     training, folder = run.training, Path(run.training.output_dir)
     found = checkpoints_of(folder)
-    foreign = found + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
+    foreign = found + [path for pattern in REPLACED for path in sorted(folder.glob(pattern))]
     named = training.resume_from_checkpoint and Path(training.resume_from_checkpoint)
     is_own = named and named.resolve().parent == folder.resolve()
     is_replaced = training.overwrite_output_dir and not named

@@ -102,7 +102,7 @@ def test_a_model_is_replaced_only_with_the_option(fitted, files, tmp_path):
     folder, _ = fitted
     before = (folder / "metrics.json").stat().st_mtime_ns
     options = arguments(**files, **MORE, output_dir=folder)
-    with pytest.raises(SystemExit, match=r"holds a model; give another --output_dir, or --overwrite_output_dir"):
+    with pytest.raises(SystemExit, match=r"is there already; give another --output_dir, or --overwrite_output_dir"):
         run_here(NAME, tmp_path, *options)
     assert (folder / "metrics.json").stat().st_mtime_ns == before
 

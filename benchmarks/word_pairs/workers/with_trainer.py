@@ -84,6 +84,7 @@ def train_ours(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
         "warmup_steps": _WARMUP,
         "seed": job.seed,
         "output_dir": folder,
+        "use_cpu": "true",  # as the others, also where there is a GPU
     }
     sys.argv = ["recipes/seq2seq.py", *(str(each) for name, value in options.items() for each in (f"--{name}", value))]
     seq2seq.main()
