@@ -24,7 +24,8 @@ _LEFT_ALONE = re.compile(  # formulas, pages of wikis and shortcodes
 )
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
 _HIGHLIGHTED = re.compile(  # blocks of code of Jekyll, Hexo and Hugo
-    r"\{%-?\s*(highlight|codeblock)\b.*?\{%-?\s*end\1\s*-?%\}|\{\{[<%]\s*highlight\b.*?\{\{[<%]\s*/highlight\s*[>%]\}\}",
+    r"\{%-?\s*(highlight|codeblock)\b(?:(?!\{%-?\s*\1\b).)*?\{%-?\s*end\1\s*-?%\}|"
+    r"\{\{[<%]\s*highlight\b(?:(?!\{\{[<%]\s*highlight\b).)*?\{\{[<%]\s*/highlight\s*[>%]\}\}",
     re.DOTALL,
 )
 # What leads to a heading: `(#um-dois)`, `href="#um-dois"` or `[a]: #um-dois`.

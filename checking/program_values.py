@@ -35,7 +35,8 @@ _HOLDER = re.compile(
 _SENTENCE = re.compile(r":?[ \t]*[\"']?[A-ZÀ-Ý]\w*(?:[,;:]? \w[\w-]*)+[.!?…](?=[\"']|[ \t]*$)", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
 _SUBSCRIPT_END = re.compile(r"\s*[\],]")
-_KEY_END = re.compile(r"\s*(?:=>|:(?![:=]))")  # not of a choice such as `a ? "b c" : d`
+_KEY_END = re.compile(r"\s*(?:=>|:(?![:=]))")  # but in a choice, such as `a ? "b c" : d`
+_CHOICE = re.compile(r"[?+.&*~]\s*(?:u8|[LuUR$@])?\Z")
 _BYTES = re.compile(r"(?<!\w)(?:[bB][rR]?|[rR][bB])\Z")  # before a string, which then has ASCII only
 _BYTES_OF_RUST = re.compile(r'br?#*"')
 _LONGEST = 200  # characters
@@ -48,7 +49,7 @@ def is_for_programs(source: str, start: int, end: int) -> bool:
         return True
     if _BYTES.search(before) or _BYTES_OF_RUST.match(source, start):
         return True
-    if _KEY_END.match(source, end) and before.rstrip()[-1:] not in ("?", "+"):
+    if _KEY_END.match(source, end) and not _CHOICE.search(before):
         return True
     holder = _HOLDER.search(before)
     if holder is None:

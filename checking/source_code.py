@@ -14,6 +14,7 @@ from .blocks import NOWHERE, Piece, pieces_around
 from .program_values import Token, is_for_programs, without_program_values
 
 _YAML = (".yaml", ".yml")
+_SHELL = (".bash", ".sh", ".zsh")  # whose here-documents begin with <<
 _DATA = (".json", ".jsonl", *_YAML)
 _NO_COMMENTS = (Comment.Hashbang, Comment.Preproc, Comment.PreprocFile, Comment.Special)
 _NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.Other, String.Regex, String.Symbol)
@@ -34,7 +35,7 @@ _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
 _FILE = re.compile(
-    r"\w\.(?:csv|tsv|txt|xlsx?|ods|pdf|docx?|odt|pptx?|json|xml|ya?ml|html?|md|png|jpe?g|gif|svg|zip|sql|db|mp[34]|wav)\Z",
+    r"\A[^.,:;!?]{,30}\w\.(?:csv|tsv|txt|xlsx?|ods|pdf|docx?|odt|pptx?|json|xml|ya?ml|html?|md|png|jpe?g|gif|svg|zip|sql|db|mp[34]|wav)\Z",
     re.IGNORECASE,
 )
 _LEXED_AS = {".r": ".R", ".pl": ".perl"}  # to Pygments .r is REBOL's, and .pl Prolog's
@@ -97,7 +98,7 @@ def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece], tuple[i
             pieces.append((" ", NOWHERE))
         elif inside or kind in String.Affix:
             continue
-        elif is_comment or (_is_text(kind, ending) and not value.startswith("<<")):  # of a shell's here-document
+        elif is_comment or (_is_text(kind, ending) and not (ending in _SHELL and value.startswith("<<"))):
             if is_comment != of_comment:
                 yield of_comment, pieces, (first, last)
                 pieces, of_comment = [], is_comment

@@ -18,8 +18,11 @@ _ENCODINGS = (  # by the byte order mark, if there is one
     (codecs.BOM_UTF16_BE, ("utf-16-be",)),
     (b"", ("utf-8", "cp1252")),
 )
-_LEGACY = re.compile(  # what a file in ASCII says that its other letters will be
-    rb"(?:charset|coding)[ \t]*[:=][ \t]*[\"']?(?:iso-?8859-?15?|latin-?[19]|windows-1252|cp-?1252)\b", re.IGNORECASE
+_LATIN_1 = rb"(?:iso-?8859-?15?|latin-?[19]|windows-1252|cp-?1252)\b"
+_LEGACY = re.compile(  # where XML, HTML, catalogues and the first two lines of Python say it of their own file
+    rb"\A<\?xml\b[^>]*\bencoding[ \t]*=[ \t]*[\"']%b|<meta\b[^>]*\bcharset[ \t]*=[ \t]*[\"']?%b|"
+    rb"(?m:^\"Content-Type:[^\n]*\bcharset=)%b|\A(?:.*\n)?[ \t\f]*#.*?coding[:=][ \t]*%b" % ((_LATIN_1,) * 4),
+    re.IGNORECASE,
 )
 _OF_UTF8 = re.compile(rb"\xc3[\xa1-\xba]")  # letters with marks; in Windows-1252 pairs that no Portuguese has
 

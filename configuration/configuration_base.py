@@ -153,7 +153,7 @@ class AtentaConfig(PreTrainedConfig):
     def _reject_misspelt_options(self, options: dict[str, Any]) -> None:
         # transformers keeps options that it does not know, so `hiden_size=64` would silently build the default model.
         known = [field.name for field in fields(self)]
-        for name in options.keys() - self.attribute_map.keys():
+        for name in options.keys() - self.attribute_map.keys() - set(known):
             if close := get_close_matches(name, known, n=1, cutoff=0.9):
                 raise ValueError(f"{type(self).__name__} has no option {name!r}. Did you mean {close[0]!r}?")
 

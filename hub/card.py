@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
+import yaml
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
@@ -148,13 +149,20 @@ def is_unedited(text: str) -> bool:
 
 
 def keep_entries(card: ModelCard, path: Path, made: Iterable[ModelCard]) -> ModelCard:
-    """Give a card the entries of another file's metadata that none of the cards has that were made for it.
+    """Give a card the entries of another file's metadata whose names none of the cards has that were made for it.
 
-    A person has entered them, such as the licence of the data.
+    A person has added them, such as the licence of the data.
+
+    Raises:
+        ValueError: If the file's metadata are not YAML.
     """
+    try:
+        entries = ModelCard.load(path).data.to_dict()
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path}: the metadata are not YAML ({' '.join(str(error).split()):.200})") from None
     written = [each.data.to_dict() for each in made]
-    for name, value in ModelCard.load(path).data.to_dict().items():
-        if name != "model-index" and all(value != each.get(name) for each in written):
+    for name, value in entries.items():
+        if name != "model-index" and all(name not in each for each in written):
             card.data[name] = value
     return card
 

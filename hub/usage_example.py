@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Sequence
 
 from ..engines.kinds import LOADED, prompt_separator, saved_options
 from .card_facts import ModelFacts
@@ -61,29 +62,31 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None, *, is_
 
 def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, example: str | None = None) -> str:
     """Return Python that runs the ONNX files of a model; `quantization` is the argument of `load_engine`."""
+    tags: list[str] = []
     code = _ONNX_RESTORATION if model.tags_characters else _ONNX
     if model.writes_units:
         code = model.kind.usage  # which takes the ONNX file where there is one
     code = code.replace("METHOD", "generate" if model.generates else "predict")
     if model.kind.name == "text2text-generation" and "\t" in (example or ""):  # its feature tags follow
         example, _, named = str(example).rpartition("\t")
-        tags = ", ".join(as_python(tag) for tag in named.split(";") if tag)
-        code = code.replace("[EXAMPLE]", f"[EXAMPLE], tags=[[{tags}]]")
+        tags = [tag for tag in named.split(";") if tag]
+        code = code.replace("[EXAMPLE]", "[EXAMPLE], tags=[[TAGS]]")
     code = code.replace("QUANTIZATION", f", quantization={as_python(quantization)}" if quantization else "")
-    return _fill(code, model, name, example)
+    return _fill(code, model, name, example, tags)
 
 
-def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
+def _fill(code: str, model: ModelFacts, name: str, example: str | None, tags: Sequence[str] = ()) -> str:
     config = model.config.to_dict()
     tag = next(iter(saved_options(config, model.kind.task).get("tag_characters", {})), None)
     filled = {
+        "[TAGS]": f"[{', '.join(map(as_python, tags))}]",
         "[TAG]": f"[{as_python(tag)}]" if tag else "[]",
         "AUTO_CLASS": model.kind.auto_class,
         "NAME": as_python(name),
         "EXAMPLE": as_python((example or model.kind.example) + prompt_separator(config)),
     }
     # At once: a name, an example or a tag may contain these words.
-    return re.sub(r"\[TAG\]|AUTO_CLASS|NAME|EXAMPLE", lambda word: filled[word[0]], code)
+    return re.sub(r"\[TAGS?\]|AUTO_CLASS|NAME|EXAMPLE", lambda word: filled[word[0]], code)
 
 
 def as_python(text: str) -> str:

@@ -86,7 +86,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             attention_mask: (batch, past_length + length), 1 for real tokens and 0 for padding.
             position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
                 again at 0, and neither a mask nor a cache is given, they mark packed texts, which do not see each
-                other.
+                other; under flash attention only in a batch of one row.
             past_key_values: keys and values of past positions, in any cache class; with cross-attention, in an
                 `EncoderDecoderCache` of any two. `cache` is another name for them. Steps are fastest in the cache that
                 the model makes itself.

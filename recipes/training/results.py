@@ -319,9 +319,8 @@ def push_run(trainer: RecipeTrainer) -> None:
     try:
         address = push_folder(folder, **options)
     except PushError as error:
-        later = shlex.join(
-            ["atenta", "push", str(folder), options["repo_id"], *["--public"] * (not options["private"])]
-        )
+        flags = ["--public"] * (not options["private"]) + ["--replace"] * options["replace"]
+        later = shlex.join(["atenta", "push", str(folder), options["repo_id"], *flags])
         raise SystemExit(f"{folder} is saved, but not pushed: {error} `{later}` pushes it later.") from None
     print(f"Pushed to {address}")
 

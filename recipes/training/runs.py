@@ -81,14 +81,14 @@ class Run:
         folder = Path(self.training.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         named = self.training.resume_from_checkpoint
-        start = (Path(named).resolve(), read_state(self.checkpoint).global_step) if named and self.checkpoint else None
+        start = (Path(named), read_state(self.checkpoint).global_step) if named and self.checkpoint else None
         for each in checkpoints_of(folder):
             if self.training.overwrite_output_dir and not named:
                 delete_checkpoint(each)
             elif not is_complete(each):
                 print(f"{each} is incomplete, because its run was stopped there: it is deleted.", flush=True)
                 delete_checkpoint(each)
-            elif start is not None and not _comes_before(each.resolve(), *start):
+            elif start is not None and not _comes_before(each, *start):
                 kept = set_aside(each, "replaced").name
                 print(f"{each} is no part of a run from {named}: it is kept as {kept}.", flush=True)
         for each, damage in self.damaged.items():
@@ -256,12 +256,12 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     found = checkpoints_of(folder)
     foreign = found + [path for pattern in REPLACED for path in sorted(folder.glob(pattern))]
     named = training.resume_from_checkpoint and Path(training.resume_from_checkpoint)
-    is_own = named and named.resolve().parent == folder.resolve()
+    is_own = named and folder.resolve() in (named.parent.resolve(), named.resolve().parent)
     is_replaced = training.overwrite_output_dir and not named
     if foreign and not is_own and not is_replaced and not (folder / _OPTIONS).is_file():
         raise SystemExit(
-            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
-            "or --overwrite_output_dir to replace it."
+            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir"
+            + ("." if named else ", or --overwrite_output_dir to replace it.")
         )
     if named:
         if damage := damage_of(named):
@@ -298,7 +298,8 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
 
 def _comes_before(checkpoint: Path, start: Path, step: int) -> bool:
     """Return whether a checkpoint is that from which a run starts, or an earlier one of the same folder."""
-    return checkpoint == start or (checkpoint.parent == start.parent and step_of(checkpoint) <= step)
+    is_earlier = step_of(checkpoint) <= step
+    return checkpoint.samefile(start) or (is_earlier and checkpoint.parent.samefile(start.parent))
 
 
 def _read_options(path: Path) -> dict[str, Any]:

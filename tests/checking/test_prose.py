@@ -111,6 +111,11 @@ def test_code_is_not(name):
         ("a.md", "um\n\n{% highlight js %}\ndois\n{% endhighlight %}\n\ntres", ["um", "tres"]),
         ("a.yaml", '"um": "dois tres"\n"quatro": "cinco seis"\n', ["dois tres", "cinco seis"]),
         ("a.pl", "# um dois\nsub tres { $x->quatro; }\n", ["um dois"]),
+        (
+            "a.py",
+            'print("Nao foi possivel abrir o arquivo dados.csv"); print("<< Voltar ao inicio")',
+            ["Nao foi possivel abrir o arquivo dados.csv", "<< Voltar ao inicio"],
+        ),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -163,6 +168,7 @@ def test_commands_paths_and_keys_are_not_read(name, source):
         ("a.py", 'Annotated[int, "dois tres"]'),
         ("a.js", 'return ["dois tres"]'),
         ("a.js", 'a = b ? "dois tres" : c'),
+        ("a.php", '<?php $a ? "um" . $b . "dois tres" : "c";'),
         ("a.js", 'a = {command: {help: "dois tres"}}'),
     ],
 )

@@ -41,6 +41,7 @@ def test_what_is_no_text_is_refused(content):
 def test_a_file_says_in_which_encoding_its_other_letters_will_be():
     for line in (b'<meta charset="iso-8859-1">', b"# -*- coding: latin-1 -*-"):
         assert decode(line + b"nao") == (line.decode() + "nao", "cp1252", b"")
+    assert decode(b'open("a", encoding="latin-1") # nao').encoding == "utf-8"  # said of another file
     with pytest.raises(ValueError, match="in two encodings"):
         decode("não".encode() + b"\xff")
 

@@ -167,7 +167,8 @@ def test_exported_files_of_other_weights_are_refused(folder_of, kind, quantizati
     export_onnx(folder, quantization)
     before = command("predict", folder, TEXT, *option)
     assert command("predict", folder, TEXT, *option) == before
-    assert evaluate(folder, "--engine", "onnx", *option).startswith("1 row of ")
+    if quantization is None:
+        assert evaluate(folder, "--engine", "onnx") == evaluate(folder)
     rewrite(folder, lambda weights: weights[OUTPUT_LAYER[kind]].neg_())  # trained again
     doors = [
         lambda: command("predict", folder, TEXT, *option),

@@ -254,6 +254,7 @@ def test_arguments_of_loading_are_checked_as_those_of_the_class_are(tmp_path):
     for options, message in (({"dropout": 1.0}, "dropout"), ({"hiden_size": 64}, "Did you mean 'hidden_size'")):
         with pytest.raises(ValueError, match=message):
             AtentaDecoderConfig.from_pretrained(tmp_path, **options)
+    assert AtentaDecoderConfig.from_pretrained(tmp_path, dropout=0.2).dropout == 0.2
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="dropout"):
         AtentaDecoderForCausalLM.from_pretrained(tmp_path, dropout=1.0)
