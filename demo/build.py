@@ -87,6 +87,7 @@ def build_site(site: Path, trained: Path, phones: Path, speech: Path) -> None:
     _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
     tables = {
         "abbreviations": spelled_out.ABBREVIATIONS,
+        "noAbbreviations": spelled_out.NO_ABBREVIATIONS,
         "letters": spelled_out.LETTER_NAMES,
         "initials": spelled_out.SPELT,
         "titles": spelled_out.TITLES,

@@ -51,6 +51,8 @@ ABBREVIATIONS = {
     **{"blz": "beleza", "msg": "mensagem", "td": "tudo", "bjs": "beijos", "vlw": "valeu", "flw": "falou"},
     **{"pfv": "por favor", "sdds": "saudades", "vdd": "verdade", "mlk": "moleque", "n°": "número"},
     **{"obg": "obrigado", "msm": "mesmo", "qnd": "quando", "qdo": "quando", "cmg": "comigo", "mto": "muito"},
+    **{"mt": "muito", "gnt": "gente", "ngm": "ninguém", "dnv": "de novo", "kd": "cadê", "pe.": "padre"},
+    **{"exa.": "excelência", "profª": "professora", "drª": "doutora", "srª": "senhora"},
     **{"dps": "depois", "fds": "fim de semana", "bj": "beijo", "tmj": "tamo junto"},
     **{"ap.": "apartamento", "bl.": "bloco", "co2": "cê ó dois", "h2o": "agá dois ó", "h1n1": "agá um ene um"},
     **{"ilmo.": "ilustríssimo", "ilma.": "ilustríssima", "a.c.": "antes de cristo", "d.c.": "depois de cristo"},
@@ -74,9 +76,12 @@ TITLES = (
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
-    *("ABNT", "AM", "API", "AVC", "BNDES", "CEO", "CPI", "DNA", "EAD", "EUA", "IBGE", "IBM", "ICMS", "IML", "INSS"),
-    *("IOF", "IPI", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE", "UBS", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
+    *("ABC", "ABNT", "ADN", "AGU", "AM", "API", "AVC", "BCE", "BNDES", "CEO", "CFO", "CGU", "CPI", "CPU", "DNA"),
+    *("EAD", "EDP", "EPI", "EUA", "FBI", "FMI", "HDMI", "HIV", "IA", "IBGE", "IBM", "ICMS", "IMC", "IML", "INSS"),
+    *("IOF", "IP", "IPI", "IPTU", "IPVA", "IRS", "ISBN", "NBA", "OAB", "OMC", "OMS", "RNA", "SUV", "TCU", "TDAH"),
+    *("TI", "TRE", "TSE", "TVI", "UBS", "UE", "UFC", "UFMG", "UFPE", "UFPR", "UFRJ", "URL", "URSS", "USB", "UTI"),
 )
+NO_ABBREVIATIONS = ("TB", "CIA.", "AP.", "D.C.", "MT", "PE.", "GNT")  # in capitals: an agency, states, a channel
 LETTER_NAMES = {
     **{"A": "á", "E": "é", "I": "i", "O": "ó", "U": "u"},
     **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "éle"},
@@ -112,6 +117,8 @@ _ROMAN = (
     r"|(?<=Afonso )|(?<=Filipe )|(?<=Isabel )|(?<=Leão )|(?<=Luís )|(?<=Maria )|(?<=Pio ))"
     r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 )
+_QUEENS = ("Isabel ", "Maria ", "Elizabeth ", "Elisabete ", "Catarina ")
+_COUNTED = ("tipo ", "fase ", "parte ", "nível ", "classe ", "grupo ", "módulo ", "etapa ")  # *tipo II* is *tipo dois*
 _SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
@@ -155,7 +162,7 @@ _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
-_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H"
+_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]"
 _SOUNDS = "m*h+m+|m{2,}|(?!s\\b)p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
@@ -169,8 +176,9 @@ _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each,
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
-    Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries.
-    Initials with a vowel, such as `ONU`, are left as words, but for some that are always spelt.
+    Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries,
+    but after *tipo*, *fase* and their like. Initials with a vowel, such as `ONU`, are left as words, but for some that
+    are always spelt.
 
     Args:
         text: in Portuguese.
@@ -194,7 +202,7 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
             letters = " ".join(LETTER_NAMES[each] for each in found[0].removesuffix(plural).upper())
             return " " * before + letters + plural + " " * after
         name = ABBREVIATIONS.get(found[0].casefold())  # re.IGNORECASE takes ı and İ for i
-        return found[0] if name is None else name + " " * after
+        return found[0] if name is None or found[0] in NO_ABBREVIATIONS else name + " " * after
 
     for pattern, title in _TITLES:
         text = pattern.sub(title, text)
@@ -211,7 +219,7 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
     text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
     text = _HEIGHT.sub(r"\1 m e \2", text)
-    text = _PER.sub(lambda found: f" por {_UNITS.get(found[1], found[1])}", text)
+    text = _PER.sub(lambda found: f" por {_UNITS.get(found[1].lower(), found[1])}", text)
     if language == "pt":
         text = _DIGITS_OF_PORTUGAL.sub(lambda found: " ".join(re.sub(r"\D", "", found[0])), text)
 
@@ -270,11 +278,12 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if month := found["month"] or found["month_alone"]:
         day = int(found["day"] or found["day_of_year"])
         date = f"{'primeiro' if day == 1 else cardinal(day)} de {_MONTHS[int(month) - 1]}"
-        return f"{date} de {cardinal(int(found['year']))}" if found["year"] else date
+        year = found["year"] and re.sub(r"\A(?=0\d\Z)", "20", found["year"])  # *12/03/05*
+        return f"{date} de {cardinal(int(year))}" if year else date
     if found["digits"]:
         return " ".join(cardinal(int(digit)) for digit in found["digits"] if digit.isdigit())
     if found["hours"]:
-        hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
+        hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) > 1)}"
         minutes, seconds = int(found["minutes"] or 0), int(found["seconds"] or 0)
         if seconds:
             parts = [
@@ -284,9 +293,10 @@ def _in_words(found: re.Match[str], language: str) -> str:
         return f"{hours} e {cardinal(minutes)}" if minutes else hours
     if found["roman"]:
         number = _read_roman(found["roman"])
-        words = ordinal(number) if number <= 10 else cardinal(number)
         text, (start, end) = found.string, found.span()
-        is_feminine = text.startswith(" Guerra ", end) or text.endswith(("Isabel ", "Maria "), 0, start)
+        is_ordinal = number <= 10 and not text.lower().endswith(_COUNTED, 0, start)
+        words = ordinal(number) if is_ordinal else cardinal(number)
+        is_feminine = text.startswith(" Guerra ", end) or text.endswith(_QUEENS, 0, start)
         return re.sub(r"o\b", "a", words) if is_feminine else words
     if found["ordinal"]:
         words = ordinal(int(found["ordinal"]))
@@ -295,7 +305,7 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if scale := found["scale_alone"]:
         one_thousand = found["number"] == "1" and scale == "mil"
         return minus + "mil" if one_thousand else f"{words} {_name_scale(scale, found['number'], language)}"
-    if found["unit"] in ("h", "x", "t"):
+    if found["unit"] in ("h", "x", "t", "kcal"):
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
 
@@ -355,7 +365,7 @@ def _name_unit(unit: str, number: str, language: str) -> str:
     name = _UNITS[unit if unit in _UNITS else unit.lower()]
     if language == "pt":
         name = name.replace("ô", "ó")
-    if unit == "%" or number == "1":
+    if unit == "%" or _divide(number)[0] in ("0", "1"):
         return name
     one, por, other = name.partition(" por ")
     return " ".join(map(_plural, one.split())) + por + other

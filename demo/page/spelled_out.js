@@ -6,7 +6,7 @@ import { BORDER, WORD } from "./spans.js";
 const ROMAN = "(?:(?=[XVI]{2})|(?=I Guerra )|" +
   "(?<=[Ss]éculo |[Cc]apítulo |Pedro |João |Carlos |Afonso |Filipe |Isabel |Leão |Luís |Maria |Pio ))" +
   "X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
-const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H`;
+const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]`;
 // And units after no number.
 const SOUNDS = `m*h+m+|m{2,}|(?!s${BORDER})p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml`;
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
@@ -22,7 +22,7 @@ export function makeNative({ foreignU, foreignWord, foreignLetters }) {
 }
 
 /** Return a function that spells texts out, with the words of the package. */
-export function makeSpeller({ abbreviations, letters, initials, titles, singleLetters }) {
+export function makeSpeller({ abbreviations, noAbbreviations, letters, initials, titles, singleLetters }) {
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
@@ -39,8 +39,8 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
   const spell = (word) => (/^[A-Z]{2,}s$/.test(word) ? `${nameLetters(word.slice(0, -1))}s` : nameLetters(word));
   const isBeforeWord = (rest) => /^ \p{Lowercase}/u.test(rest);
   return (text) => named.reduce((read, pair) => read.replace(...pair), text)
-    .replace(abbreviation, (found, place, whole) =>
-      abbreviations[found.toUpperCase().toLowerCase()] + gapAfter(whole, place + found.length))
+    .replace(abbreviation, (found, place, whole) => (noAbbreviations.includes(found) ? found :
+      abbreviations[found.toUpperCase().toLowerCase()] + gapAfter(whole, place + found.length)))
     .replace(spelt, (found, place, whole) => {
       const end = place + found.length;
       if (found in singleLetters && isBeforeWord(whole.slice(end, end + 2))) return singleLetters[found];

@@ -17,6 +17,7 @@ from atenta.recipes.samples.files import sample_files
 from atenta.recipes.samples.portuguese_phones import (
     LISTS,
     MOSTLY_OPEN,
+    OPEN_IN_BRAZIL,
     WIKTIONARY,
     Pronunciations,
     is_general_brazil,
@@ -52,6 +53,14 @@ _MISREAD = (
     ("", r"([ãẽĩõũ]) (?=\1 )", ""),
     ("[eéê][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
     ("[oóô][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
+    ("[a-zà-ü]{2}temente$", r"t (?:ʃ )?[eɛi] (?=ˈ m ẽ t ʃ ɪ$)", "t ʃ i "),
+    ("[a-zà-ü]{2}demente$", r"d (?:ʒ )?[eɛi] (?=ˈ m ẽ t ʃ ɪ$)", "d ʒ i "),
+    ("oi(?:des?|c[oa]s?)$", _ONSET + "o(?= y )", r"\1ɔ"),
+    ("", r"(?<![ʃʒ] )([td]) [ʃʒ] (?=(?:ˈ )?ɾ )", r"\1 "),
+    ("x$", "(?<!k )[ʃs]$", "k s"),
+    ("^(?:des)?enx", r"(ẽ (?:ˈ )?)(?:k s|z|s) ", r"\1ʃ "),
+    ("^(?:re)?mex[aeiou]", r"(m [eɛ] (?:ˈ )?)(?:k s|z|s) ", r"\1ʃ "),
+    ("^(?:re)?pux|^relax[aeoáé]|^taxad", "(?:k s|z) ", "ʃ "),
 )
 _MISREAD_IN_PORTUGAL = (
     ("uir|uiz$", "u j (?=[ɾʃ])", "u i "),
@@ -70,9 +79,9 @@ def homographs_with_stress(tagger: LetterTagger) -> Iterator[tuple[str, str, lis
     """Yield the homographs under `br`, whose list has one reading of each: what a model writes, in both heights."""
     words = [word for tag, word, of_word in readings() if tag == "pt" and len(of_word) > 1]
     for word, written in zip(words, tagger.write(words, ("br",))):
-        phones = written[0].units if written else ()
+        phones = _without_misreadings(word, written[0].units) if written else ()
         if other := other_height(phones):
-            pair = sorted([" ".join(phones), " ".join(other)], reverse=word in MOSTLY_OPEN)
+            pair = sorted([" ".join(phones), " ".join(other)], reverse=word in MOSTLY_OPEN | OPEN_IN_BRAZIL)
             yield "br", word, pair
 
 
@@ -197,9 +206,7 @@ def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phone
         phones = _with_stress(phones, -1)
     if re.search("zinh[oa]s?$", word):
         phones = _with_stress(phones, -2)
-    for spelled, old, new in _MISREAD:
-        if re.search(spelled, word):
-            phones = (*re.sub(old, new, " ".join(phones)).split(" "),)
+    phones = _without_misreadings(word, phones)
     if STRESS in phones and "-" not in word:
         stress = phones.index(STRESS)
         closed = {each: new for each, new in _BEFORE_STRESS.items() if each in "əɪʊ" or not re.search(_ENDING, word)}
@@ -221,7 +228,17 @@ def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phone
         {_nuclei(each.split(" "))[number] for each in of_list if len(_nuclei(each.split(" "))) == nuclei}
         for of_list in heard
     ]
-    return other if all(each == {other[place]} for each in attested) else phones
+    attested = [
+        each for each in attested if "ɐ" not in each
+    ]  # Lisbon's e before a palatal, of either height in Brazil
+    return other if attested and all(each == {other[place]} for each in attested) else phones
+
+
+def _without_misreadings(word: str, phones: Phones) -> Phones:
+    for spelled, old, new in _MISREAD:
+        if re.search(spelled, word):
+            phones = (*re.sub(old, new, " ".join(phones)).split(" "),)
+    return phones
 
 
 def _attested(word: str, pronunciations: Pronunciations) -> list[str]:

@@ -21,10 +21,11 @@ _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 # others the noun has e or o, and a rarer verb form ɛ or ɔ: *acordo*, *governo*, *jogo*.
 MOSTLY_OPEN = {
     *("aposto", "berma", "bola", "bolas", "bordo", "bota", "briquete", "carrego", "coleta", "colher", "colheres"),
-    *("corte", "cortes", "elo", "enrolo", "foda", "forma", "gosto", "ioga", "lerdo", "leste", "meta", "nega", "nego"),
-    *("oca", "olha", "pega", "pego", "percebe", "pezinho", "pilota", "polo", "rola", "rota", "sede", "teto", "toco"),
-    *("troço", "vitelo"),
+    *("corte", "cortes", "elo", "enrolo", "foda", "forma", "gosto", "ioga", "lerdo", "leste", "meta", "mor", "nega"),
+    *("nego", "oca", "olha", "pega", "pego", "percebe", "pezinho", "pilota", "polo", "rola", "rota", "sede", "teto"),
+    *("toco", "troço", "vitelo"),
 }
+OPEN_IN_BRAZIL = {"controlo", "testo"}  # where they are no nouns
 Pronunciations = dict[str, list[str]]  # of each word, the phones of each separated by spaces
 
 
@@ -158,4 +159,5 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
     for tag, words in homographs().items():
         for word, pair in words.items():
             if word not in unstressed:
-                yield tag, word, pair[::-1] if word in MOSTLY_OPEN else pair
+                is_open = word in (MOSTLY_OPEN if tag == "pt" else MOSTLY_OPEN | OPEN_IN_BRAZIL)
+                yield tag, word, pair[::-1] if is_open else pair

@@ -36,6 +36,7 @@ TEXTS = [
     "no séc. V, no século I, no Capítulo X; o IBGE, nº3, art.5, 80 KM e a v1.0",
     "D. Pedro e D. Ana em S. Paulo, C. S. Lewis: a tv, mp3, G20, 4K, H2O c/ açúcar, q n sei, hmm, R$5, 20KM, p. m.",
     "Kelly, shopping, Sophia, Bangladesh, Wagner, rock, links, Wesley, whisky, Sheila, Neymar, kiwi e facebookk",
+    "2 TB da CIA., a Cia. em Cuiabá, MT, o Pe. João, mt bom, R$ 5/L e 12 km/L; AP. e ap., HIV e IA",
     "piñata über Søren жизнь 中文 😀 ½ a² ² ﬁ İstanbul ΑΣ ß",
     f"a {78 * 'a'} {75 * 'a'} {40 * 'a'}",
     "o_gosto gosto3 3gosto ٣ 12.345",
