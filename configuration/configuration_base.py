@@ -111,7 +111,7 @@ class AtentaConfig(PreTrainedConfig):
             if value is not None and not (isinstance(value, str) and _IMPLEMENTATION.fullmatch(value)):
                 raise ValueError(f"{name}={value!r:.200} in a saved configuration; expected one of transformers' own.")
         try:
-            found = super().from_dict(config_dict, **kwargs)
+            found: Any = super().from_dict(config_dict, **kwargs)
             (found if isinstance(found, cls) else found[0]).validate()  # what the arguments have changed
             if isinstance(found, cls):  # or the model takes those that are left
                 found._reject_misspelt_options(kwargs)
