@@ -25,13 +25,15 @@ TAG = "<PL>"
 # larger than the rest of it, and its weights not as large as those of other tiny models, which int8 rounds badly.
 HEADS = {
     AtentaEncoderForPreTraining: {**ALL_LAYOUTS[3], "tie_word_embeddings": True},
-    AtentaEncoderForSequenceClassification: {**ALL_LAYOUTS[4], "head_dim": 6, "type_vocab_size": 0},
+    AtentaEncoderForSequenceClassification: {
+        **{**ALL_LAYOUTS[4], "head_dim": 6, "type_vocab_size": 0, "conv_kernel_size": 3},
+    },
     AtentaEncoderForTokenClassification: {
         **{**ALL_LAYOUTS[5], "attention_bias": True, "hidden_act": "gelu"},
         **{"hidden_size": 96, "intermediate_size": 768, "initializer_range": 0.05},
     },
     AtentaEncoderForQuestionAnswering: {
-        **{**ALL_LAYOUTS[0], "scale_embedding": False, "conv_kernel_size": 3},
+        **{**ALL_LAYOUTS[0], "scale_embedding": False},
         **{"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "ngram_buckets": 64},
     },
     AtentaDecoderForSequenceClassification: ALL_LAYOUTS[1],
