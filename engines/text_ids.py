@@ -51,7 +51,12 @@ class TextIds:
         with loading_errors(path.parent, path.name):
             self._backend = Tokenizer.from_str(json.dumps(parts))
             vocabulary = self.get_vocab()
-        if parts.get("decoder") != _CHARACTER_DECODER or {*vocabulary.values()} != {*range(len(vocabulary))}:
+        # The library takes `["a"]` for a normalizer that puts an a before each text.
+        is_listed = any(
+            isinstance(parts.get(name), list) for name in ("normalizer", "pre_tokenizer", "post_processor")
+        )
+        is_of_characters = parts.get("decoder") == _CHARACTER_DECODER and not is_listed
+        if not is_of_characters or {*vocabulary.values()} != {*range(len(vocabulary))}:
             raise ValueError(f"{path} is of another kind of tokenizer; expected one that AtentaTokenizer has saved.")
         self._backend.no_padding()
         self._backend.no_truncation()

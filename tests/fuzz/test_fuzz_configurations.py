@@ -289,6 +289,7 @@ EXAMPLES = [
     (predict, "questions", Damage("model.safetensors", ("qa_outputs.weight", "dtype"), 5, False)),
     (predict, "tags", Damage("tokenizer.json", ("normalizer",), 0, False)),
     (torch_engine, "characters", Damage("config.json", ("intermediate_size",), 2**20, False)),
+    (torch_engine, "next_sentence", Damage("tokenizer.json", ("normalizer",), ["a"], False)),
     (pipeline, "pairs", Damage("generation_config.json", ("encoder_no_repeat_ngram_size",), 10**12, False)),
     (predict, "decoder", Damage("generation_config.json", ("no_repeat_ngram_size",), 10**12, False)),
 ]
