@@ -34,45 +34,55 @@ def hub(monkeypatch, tmp_path):
         yield server
 
 
-def load_and_run(repository: str, auto_class: str, folder: str) -> None:
+def load_and_run(*asked: str) -> None:
+    """Load models, each given by its repository, its auto class and its folder, in one process."""
     import re
 
     import torch
     import transformers
     from huggingface_hub import ModelCard
 
-    tokenizer = transformers.AutoTokenizer.from_pretrained(repository, trust_remote_code=False)
-    model = getattr(transformers, auto_class).from_pretrained(repository, trust_remote_code=True)
-    assert type(model).__module__.startswith("transformers_modules."), type(model).__module__
-    inputs = tokenizer(["Olá", "Não há de quê"], padding=True, return_tensors="pt")
-    if model.config.is_encoder_decoder:
-        inputs["decoder_input_ids"] = inputs["input_ids"]
-    with torch.no_grad():
-        logits = model(**inputs).logits
-    local = getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True)
-    with torch.no_grad():
-        torch.testing.assert_close(logits, local(**inputs).logits, rtol=0, atol=0)
-    assert tokenizer.is_fast
-    assert len(logits) == 2
-    exec(re.search(r"```python\n(.*?)```", ModelCard.load(repository).text, re.DOTALL).group(1))
+    for repository, auto_class, folder in zip(asked[::3], asked[1::3], asked[2::3]):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(repository, trust_remote_code=False)
+        model = getattr(transformers, auto_class).from_pretrained(repository, trust_remote_code=True)
+        assert type(model).__module__.startswith("transformers_modules."), type(model).__module__
+        inputs = tokenizer(["Olá", "Não há de quê"], padding=True, return_tensors="pt")
+        if model.config.is_encoder_decoder:
+            inputs["decoder_input_ids"] = inputs["input_ids"]
+        with torch.no_grad():
+            logits = model(**inputs).logits
+        local = getattr(transformers, auto_class).from_pretrained(folder, trust_remote_code=True)
+        with torch.no_grad():
+            torch.testing.assert_close(logits, local(**inputs).logits, rtol=0, atol=0)
+        assert tokenizer.is_fast
+        assert len(logits) == 2
+        exec(re.search(r"```python\n(.*?)```", ModelCard.load(repository).text, re.DOTALL).group(1))
 
 
-def card_of(hub: LocalHub) -> ModelCard:
-    return ModelCard(hub.storage.files(REPOSITORY)["README.md"].decode())
+def card_of(hub: LocalHub, repository: str = REPOSITORY) -> ModelCard:
+    return ModelCard(hub.storage.files(repository)["README.md"].decode())
 
 
-@pytest.mark.parametrize(
-    ("auto_class", "model_class"),
-    [
-        ("AutoModelForSeq2SeqLM", AtentaEncoderDecoderForConditionalGeneration),
-        ("AutoModelForCausalLM", AtentaPairVotesForCausalLM),
-    ],
-)
-def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, tmp_path):
-    model = save_with_tokenizer(model_class, tmp_path / "model")
-    AtentaTokenizer.from_pretrained(tmp_path / "model").push_to_hub(REPOSITORY)
-    model.push_to_hub(REPOSITORY, tags=["mine"])
-    files = hub.storage.files(REPOSITORY)
+def test_pushed_models_load_without_the_package(hub, tmp_path):
+    models = {
+        "AutoModelForSeq2SeqLM": AtentaEncoderDecoderForConditionalGeneration,
+        "AutoModelForCausalLM": AtentaPairVotesForCausalLM,
+    }
+    asked = []
+    for auto_class, model_class in models.items():
+        repository, folder = f"tester/{model_class.config_class.model_type}", tmp_path / auto_class
+        push(hub, model_class, folder, repository)
+        asked += [repository, auto_class, folder]
+    environment = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    run_function(load_and_run, *asked, home=tmp_path, environment=environment)
+
+
+def push(hub, model_class, folder, repository):
+    """Push a model, and check what the repository then has."""
+    model = save_with_tokenizer(model_class, folder)
+    AtentaTokenizer.from_pretrained(folder).push_to_hub(repository)
+    model.push_to_hub(repository, tags=["mine"])
+    files = hub.storage.files(repository)
     assert {"model.safetensors", "config.json", "README.md", "tokenizer.json", "tokenizer_config.json"} <= set(files)
     code = {name for name in files if name.endswith(".py")}
     assert code == CODE_OF_VOTES if model_class is AtentaPairVotesForCausalLM else code >= CODE
@@ -81,14 +91,11 @@ def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, tm
     auto_map = json.loads(files["config.json"])["auto_map"]
     assert set(auto_map) == {"AutoConfig", *AUTO_CLASSES[model_class.config_class]}
     assert "auto_map" not in json.loads(files["tokenizer_config.json"])
-    card = card_of(hub)
-    assert f'"{REPOSITORY}"' in card.text
+    card = card_of(hub, repository)
+    assert f'"{repository}"' in card.text
     assert "## Limits" in card.text  # and so not the generic card that came with the tokenizer
     assert f"`{model_class.__name__}`" in card.text
     assert {"atenta", "mine"} <= set(card.data.tags)
-
-    environment = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
-    run_function(load_and_run, REPOSITORY, auto_class, tmp_path / "model", home=tmp_path, environment=environment)
 
 
 def test_a_card_is_ours_until_a_person_writes_one(hub, tmp_path):
