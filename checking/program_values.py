@@ -22,11 +22,11 @@ _FUNCTIONS = frozenset(
     re.findall(
         r"[\w$]+",
         "$ checkcall checkoutput closest command exec execfile execfilesync execsync file getelementbyid "
-        "get getelementsbyclassname getoutput matches passthru path popen queryselector queryselectorall require "
-        "shellexec spawn spawnsync system",
+        "get getitem getelementsbyclassname getoutput matches open passthru path popen queryselector queryselectorall "
+        "require shellexec spawn spawnsync system",
     )
 )
-_MODULES = ("subprocess.", "os.path.")
+_MODULES = ("subprocess.", "os.path.", "re.", "pd.read_")
 # What stands before a string: a name and `:`, `=` or `(`, brackets and, in a list, other strings.
 _HOLDER = re.compile(
     r"([\w$.-]+)(?:[\"']?:[ \t]*|[ \t]*=\s*|[ \t]*(\()\s*)(?:[\[{(][^\[\]{}():=]*)?\w{0,2}\Z"  # `f` of an f-string

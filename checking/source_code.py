@@ -45,10 +45,18 @@ _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 
 def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
-    """Yield the pieces of each paragraph of comments, and of each string or value of several words."""
-    for is_comment, pieces, span in _runs(source, ending):
-        text = _joined(pieces).strip()
-        if not is_comment and ending not in _DATA and re.search(r"\s", text) and is_for_programs(source, *span):
+    """Yield the pieces of each paragraph of comments, and of each string or value of several words.
+
+    A string that is for programs in one place, such as a key, is left alone in all of the file.
+    """
+    runs = [(is_comment, pieces, _joined(pieces).strip(), span) for is_comment, pieces, span in _runs(source, ending)]
+    for_programs = {
+        text
+        for is_comment, _, text, span in runs
+        if not is_comment and ending not in _DATA and re.search(r"\s", text) and is_for_programs(source, *span)
+    }
+    for is_comment, pieces, text, _ in runs:
+        if not is_comment and text in for_programs:
             continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)

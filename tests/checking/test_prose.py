@@ -142,6 +142,8 @@ def test_blocks(name, source, expected):
         ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),
         ("a.py", 'a["um dois"]; a[["um dois", "tres quatro"]]; a()["um dois"]'),
         ("a.py", 'b"um dois"; rb"um dois"; a = {"um dois": 1}; a.get("um dois"); a("um dois.csv")'),
+        ("a.py", 'a = {"um dois": 1}; b = ["um dois"]; c(b"tres quatro", "tres quatro")'),
+        ("a.py", 'open("um dois tres quatro cinco seis sete.csv"); pd.read_csv("um dois"); re.search("um dois", a)'),
         ("a.rs", 'let a = br#"um dois"#; let b = b"um dois";'),
         ("a.sh", "cat <<EOF\num dois\nEOF\n"),
         ("a.html", "<i18n>{'um dois': 'tres quatro'}</i18n>"),
