@@ -144,8 +144,8 @@ suites: $(ENVIRONMENT)  ## fetch Hugging Face's own test files for the installed
 	.venv/bin/python tests/support/fetch_hf_suites.py
 
 clean:  ## remove environments, caches and builds; trained models stay
-	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis build dist src/*.egg-info docs/_build demo/site \
-		demo/node_modules
+	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis
+	rm -rf build dist src/*.egg-info docs/_build demo/site demo/node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.

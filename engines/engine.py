@@ -238,10 +238,8 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams; while it is read, if the output needs more positions
                 than the model has learned.
         """
-        generator, search = (
-            self._generator(keep_letters),
-            self._search_options({"num_beams": 1, "num_return_sequences": 1} | options),
-        )
+        generator = self._generator(keep_letters)
+        search = self._search_options({"num_beams": 1, "num_return_sequences": 1} | options)
         list_of_texts([text])  # raises if it is not a text
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
         windows = [TextWindow(text, "")]

@@ -81,7 +81,8 @@ SPELT = (
     *("IOF", "IP", "IPI", "IPTU", "IPVA", "IRS", "ISBN", "NBA", "OAB", "OMC", "OMS", "RNA", "SUV", "TCU", "TDAH"),
     *("TI", "TRE", "TSE", "TVI", "UBS", "UE", "UFC", "UFMG", "UFPE", "UFPR", "UFRJ", "URL", "URSS", "USB", "UTI"),
 )
-NO_ABBREVIATIONS = ("TB", "CIA.", "AP.", "D.C.", "MT", "PE.", "GNT")  # in capitals: an agency, states, a channel
+# What is no abbreviation: in capitals an agency, states, a channel; and *pé* at the end of a sentence.
+NO_ABBREVIATIONS = ("TB", "CIA.", "AP.", "D.C.", "MT", "PE.", "GNT", "pe.")
 LETTER_NAMES = {
     **{"A": "á", "E": "é", "I": "i", "O": "ó", "U": "u"},
     **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "éle"},

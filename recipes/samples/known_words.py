@@ -228,9 +228,7 @@ def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phone
         {_nuclei(each.split(" "))[number] for each in of_list if len(_nuclei(each.split(" "))) == nuclei}
         for of_list in heard
     ]
-    attested = [
-        each for each in attested if "ɐ" not in each
-    ]  # Lisbon's e before a palatal, of either height in Brazil
+    attested = [each for each in attested if "ɐ" not in each]  # in Lisbon, of either height in Brazil
     return other if attested and all(each == {other[place]} for each in attested) else phones
 
 

@@ -126,7 +126,8 @@ def _load(
     if longest is not None and longest < options.max_length:
         print(f"--max_length {longest}: the saved model has learned no more positions", flush=True)
         options.max_length = longest
-        head = {**head, **({"window_length": longest - 2} if "window_length" in head else {})}
+        if "window_length" in head:
+            head = {**head, "window_length": longest - 2}
     tokenizer = load_tokenizer(folder, split_special_tokens=kind not in _FILL_MASKS)
     return tokenizer, load_weights(auto_class, folder, dropout=options.dropout, **head)
 

@@ -339,9 +339,7 @@ def _lock(folder: Path) -> BaseFileLock | None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, blocking=False, thread_local=False).acquire().lock
-        if (
-            os.name != "nt"
-        ):  # Windows lets nobody write to what is locked, not even through another handle of its owner
+        if os.name != "nt":  # where nobody may write to what is locked, nor its owner through another handle
             path.write_text(f"{os.getpid()} on {platform.node()}", encoding="utf-8")
     except Timeout:
         process = f"process {owner}" if owner else "another process"

@@ -70,7 +70,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("0h, 0 °C e 1,5 km", "zero hora, zero grau e um vírgula cinco quilômetro"),
         ("em 12/03/05", "em doze de março de dois mil e cinco"),
         ("Elizabeth II, fase IV", "Elizabeth segunda, fase quatro"),
-        ("mt bom o Pe. de Cuiabá, MT", "muito bom o padre de Cuiabá, eme tê"),
+        ("mt bom o Pe. de Cuiabá, MT, a pe.", "muito bom o padre de Cuiabá, eme tê, a pe."),
         ("12/dez e 3/turma", "doze/dez e três/turma"),
         ("letra z, plano s, psiu, P2P", "letra zê, plano ésse, psiu, pê dois pê"),
         ("ap. 12, CO2, H1N1", "apartamento doze, cê ó dois, agá um ene um"),
