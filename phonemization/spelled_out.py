@@ -38,8 +38,8 @@ ABBREVIATIONS = {
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "apto.": "apartamento", "tel.": "telefone", "pág.": "página", "págs.": "páginas"},
     **{"núm.": "número", "cia.": "companhia", "pça.": "praça", "rod.": "rodovia", "gen.": "general"},
-    **{"lda.": "limitada", "cj.": "conjunto"},
-    **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e"},
+    **{"lda.": "limitada", "ltda": "limitada", "cj.": "conjunto"},
+    **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e", "§": "parágrafo", "§§": "parágrafos"},
     **dict.fromkeys(("p. ex.", "p.ex."), "por exemplo"),
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
     **{"ltda.": "limitada", "s.a.": "ésse á", "jr.": "júnior", "gov.": "governador", "obs.": "observação"},
@@ -161,7 +161,7 @@ _BEFORE = [
 ]
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
-_ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
+_ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º§])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 _MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]"
 _SOUNDS = "m*h+m+|m{2,}|(?!s\\b)p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number

@@ -29,10 +29,10 @@ _PORTUGUESE = {
     "Published": "Publicado",
     "{file}: the pairs of {sample}, a sample": "{file}: os pares de {sample}, uma amostra",
     "All runs together: {minutes} minutes.": "Todas as execuções juntas: {minutes} minutos.",
-    "less is better": "menos é melhor",
-    "more is better": "mais é melhor",
+    "less is better": "quanto menor, melhor",
+    "more is better": "quanto maior, melhor",
     "Differences from the line “{line}”, for each column": "Diferenças em relação à linha “{line}”, em cada coluna",
-    "{figure} against minutes, for each line": "{figure} por minutos, em cada linha",
+    "{figure} against minutes, for each line": "{figure} em função dos minutos, em cada linha",
     # of the pictures
     "model": "modelo",
     "without a model": "sem modelo",

@@ -13,7 +13,7 @@ from benchmarks.word_pairs.data_sets import DATA_SETS
 from results.figures import ENDINGS, number_text, translated, write_parts
 
 NAMES = {
-    "atenta": {"en": "**atenta**, as its configuration comes", "pt": "**atenta**, como vem sua configuração"},
+    "atenta": {"en": "**atenta**, as its configuration comes", "pt": "**atenta**, com a configuração que vem com ele"},
     "bart": {
         "en": "BART of transformers, as large, `Seq2SeqTrainer`",
         "pt": "BART do transformers, do mesmo tamanho, `Seq2SeqTrainer`",
@@ -39,12 +39,12 @@ _PORTUGUESE = {
     "words wrong after {minutes:g} min": "palavras erradas após {minutes:g} min",
     "weights": "pesos",
     "words/s, greedy": "palavras/s, gulosa",
-    "words/s, {beams} beams": "palavras/s, {beams} feixes",
+    "words/s, {beams} beams": "palavras/s, feixe de {beams}",
     "not run": "não executado",
     "failed": "falhou",
     "What failed": "O que falhou",
     "How it was measured": "Como foi medido",
-    _SECONDS: "Onde se deram {minutes:g} min, o treino levou de {first} a {last} s",
+    _SECONDS: "Com prazo de {minutes:g} min, o treino levou de {first} a {last} s",
     "{first} to {last}": "de {first} a {last}",
     _RUN: "`python -m benchmarks.word_pairs`, {days}, {machine}: {count} células; o comando "
     "de cada uma está em seu arquivo em `cells/`",

@@ -25,7 +25,7 @@ export function makeNative({ foreignU, foreignWord, foreignLetters }) {
 export function makeSpeller({ abbreviations, noAbbreviations, letters, initials, titles, singleLetters }) {
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
-  const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
+  const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º§])(?=\\p{Nd}))`, "giu");
   const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BCDGKPT](?!${WORD})|[A-Z]{2}))` +
     `(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
     `(?:(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{2,5})s?|[B-DF-HJ-NP-TV-Z])(?!${LETTER}|[$'’])` +

@@ -265,7 +265,7 @@ def _checked(
         except ValueError as error:
             bad = error if isinstance(error, BadRow) else BadRow(where, str(error))
             if not skip:
-                raise bad from None
+                raise BadRow(bad.where, f"{bad.problem} (--skip_bad_rows leaves such rows out)") from None
             yield bad
         else:
             yield row

@@ -30,6 +30,7 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
 from atenta.engines.saved_tensors import let_others_read
+from atenta.modeling.modeling_base import AtentaPreTrainedModel
 from atenta.recipes.reading.records import exit_on
 from atenta.recipes.training.batching import BucketBatchSampler, check_budget, mask_some
 from atenta.recipes.training.checkpoints import (
@@ -80,6 +81,8 @@ class RecipeTrainer(Trainer):
         training = copy.copy(training)
         # `save_run` pushes the folder once it is complete, without the Trainer's pickles.
         self.push_when_finished, training.push_to_hub = training.push_to_hub, False
+        if training.ddp_find_unused_parameters is None and isinstance(model, AtentaPreTrainedModel):
+            training.ddp_find_unused_parameters = False  # each one has a gradient in each step
         super().__init__(
             model,
             training,

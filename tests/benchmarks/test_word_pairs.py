@@ -117,7 +117,7 @@ def test_cells_are_run_once_written_whole_and_shown(tmp_path, words, worker, cap
     page = (tmp_path / "cells" / "README.pt.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.+)", page, re.MULTILINE) == ["Palavras", "O que falhou", "Como foi medido"]
     ours, looked_up = re.findall(r"^\| (.+)", page, re.MULTILINE)[2:]  # contestants without cells have no row
-    assert ours.startswith("**atenta**, como vem sua configuração | **0,000** | falhou | 7,0 | ")
+    assert ours.startswith("**atenta**, com a configuração que vem com ele | **0,000** | falhou | 7,0 | ")
     assert looked_up.startswith("palavras consultadas no treino | 1,000 | **1,000** | ")
     assert "status 1: it diverged" in page
 

@@ -22,17 +22,8 @@ from support.saved import edit_json, save_with_tokenizer
 REPOSITORY = "tester/tiny-model"
 METRICS = {"test": {"baseline": {"accuracy": 0.25}, "model": {"accuracy": 0.5}}, "card": {"data": "tales"}}
 SIDE_FILES = (
-    "checkpoint-2/model.safetensors",
-    "checkpoint-2/optimizer.pt",
-    ".lock",
-    "options.yaml",
-    "options.yaml.tmp",
-    "bad_rows.tsv",
-    "predictions.tsv",
-    "pytorch_model.bin",
-    "training_args.bin",
-    "spellings.txt",
-    "notes.txt",
+    *("checkpoint-2/model.safetensors", "checkpoint-2/optimizer.pt", ".lock", "options.yaml", "options.yaml.tmp"),
+    *("bad_rows.tsv", "predictions.tsv", "pytorch_model.bin", "training_args.bin", "spellings.txt", "notes.txt"),
     ".env",
 )
 

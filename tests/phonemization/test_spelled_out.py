@@ -117,6 +117,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("vitamina D. Ela", "vitamina dê. Ela"),
         ("letra Q, rsrs, mmm, n° 3", "letra quê, rsrs, mmm, número três"),
         ("a Sr.ª e o Eng.º", "a senhora e o engenheiro"),
+        ("art. 5º, § 2º e §1; Silva Ltda", "artigo quinto, parágrafo segundo e parágrafo um; Silva limitada"),
         ("1 000 e 2 000 000", "mil e dois milhões"),
         ("A4 500 e iPhone 13 128GB", "A quatro quinhentos e iPhone treze cento e vinte e oito gê bê"),
         ("912 345 678", "novecentos e doze trezentos e quarenta e cinco seiscentos e setenta e oito"),
