@@ -18,9 +18,10 @@ FileFindings = tuple[list[Finding] | None, list[str]]
 
 
 class Cache:
-    """A cache in `.atenta_cache` of the folder of a project; none without one, or where it cannot be written."""
+    """A cache in `.atenta_cache` of the folder of a project; without one, or where it cannot be written, in memory."""
 
     def __init__(self, root: Path | None) -> None:
+        self._kept: dict[str, FileFindings] = {}
         self._database: sqlite3.Connection | None = None
         if root is None:
             return
@@ -41,6 +42,8 @@ class Cache:
 
     def load(self, key: str) -> FileFindings | None:
         """Return what was found in a file, or `None`."""
+        if key in self._kept:
+            return self._kept[key]
         rows = self._execute("SELECT found FROM files WHERE key = ?", key)
         if not rows:
             return None
@@ -52,6 +55,7 @@ class Cache:
 
     def save(self, key: str, found: FileFindings) -> None:
         """Keep what was found in a file."""
+        self._kept[key] = found
         self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, model_digest(), json.dumps(found))
 
     def _execute(self, command: str, *values: str) -> list:

@@ -1,6 +1,7 @@
 """Checks of many files: in several processes, with a cache, and with words learned from the tree."""
 
 import multiprocessing
+import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -31,12 +32,13 @@ class CheckedFiles(NamedTuple):
         findings: for each file with findings, these in the order of its text.
         keys: for each of these files, the key of the content that was checked.
         not_read: for each file of a known type, and each repository inside of another, that was not checked, why.
-        number: of files that were checked.
-        in_portuguese: number of those of them that were read, because Portuguese is in them.
+        number: number of files that were checked.
+        in_portuguese: number of these that have Portuguese in them, and so were read by the model.
         other_types: number of files that are of no known type.
         paths: all files that were asked for.
-        undecided: number of words that surely lack a mark, but not which, as Brazil or as Portugal writes it.
-        failed: those files of `not_read` that the system does not let be read.
+        undecided: number of words that surely lack a mark, with only Brazil's or Portugal's form in doubt.
+        failed: those files of `not_read` that the system could not read.
+        saved: the findings in files that have not changed.
     """
 
     findings: dict[Path, list[Finding]]
@@ -48,18 +50,22 @@ class CheckedFiles(NamedTuple):
     paths: Sequence[Path]
     undecided: int = 0
     failed: Sequence[Path] = ()
+    saved: Cache | None = None
 
 
-def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | None = None) -> CheckedFiles:
+def check_files(
+    paths: Sequence[Path], settings: Settings, *, processes: int | None = None, saved: Cache | None = None
+) -> CheckedFiles:
     """Return the words that lack marks in the files of a project. On a terminal a bar counts those that are read.
 
     Args:
         processes: number of processes; by default as many as are worth their start, at most one for each core.
+        saved: the findings of an earlier check; by default those that are saved in the project.
     """
     not_read = {path: "a repository of its own: check it by itself" for path in paths if path.is_dir()}
     known = [path for path in paths if path not in not_read and ending_of(path.name) in ENDINGS]
     other_types = len(paths) - len(known) - len(not_read)
-    saved = Cache(settings.root if settings.is_project else None)
+    saved = saved or Cache(settings.root if settings.is_project else None)
     found: dict[Path, FileFindings] = {}
     keys: dict[Path, str] = {}
     failed: list[Path] = []
@@ -102,7 +108,8 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
         if counted:
             findings[path] = counted
     keys = {path: keys[path] for path in findings}
-    return CheckedFiles(findings, keys, not_read, len(found), in_portuguese, other_types, paths, undecided, failed)
+    counts = len(found), in_portuguese, other_types
+    return CheckedFiles(findings, keys, not_read, *counts, paths, undecided, failed, saved)
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
@@ -134,7 +141,7 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
                 ) from None
         if not again.findings:
             break
-        again = check_files(checked.paths, settings, processes=1)  # those that have not changed are in the cache
+        again = check_files(checked.paths, settings, processes=1, saved=checked.saved)
         for path, findings in again.findings.items():
             written.setdefault(path, []).extend(findings)
     return checked._replace(findings=written)
@@ -176,6 +183,7 @@ def _read_files(
 
 
 def _start_process() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # or each one would print a traceback
     load_restorer(MODEL_FOLDER).threads = 1
 
 

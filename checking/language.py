@@ -33,8 +33,8 @@ def count_words(text: str) -> tuple[int, int, int]:
 def portuguese_blocks(texts: list[str]) -> list[bool]:
     """Return which of the blocks of a file are Portuguese.
 
-    A file is, if at least a tenth of its words are small words of Portuguese, and three times as many as of other
-    languages. Its blocks are then all but those with small words of other languages, unless twice as many are
+    A file is, if at least a tenth of its words are small words of Portuguese, and more than three times as many as of
+    other languages. Its blocks are then all but those with small words of other languages, unless twice as many are
     Portuguese. In other files, a paragraph needs them itself: 15 %, more than twice as many as of others, and six
     words.
     """

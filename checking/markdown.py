@@ -15,7 +15,10 @@ from markdown_it.token import Token
 from .blocks import LINE_END, NOWHERE, Piece, line_starts
 from .html import LEFT_OUT, html_pieces
 
-FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
+FRONT_MATTER = re.compile(  # in YAML or TOML
+    r"\A(?P<fence>---|\+\+\+)[ \t]*(?:\r\n|\r|\n)(?P<fields>.*?)(?<=[\r\n])(?:(?P=fence)|\.\.\.)[ \t]*(?=[\r\n]|\Z)",
+    re.DOTALL,
+)
 _FORMULAS = {"$$": "$$", r"\[": r"\]"}
 _LONGEST = 100  # lines of a formula
 _LEFT_ALONE = re.compile(  # formulas, pages of wikis and shortcodes

@@ -58,8 +58,8 @@ def ending_of(name: str) -> str:
 
 def _markdown(source: str, ending: str) -> Iterator[list[Piece]]:
     if front := FRONT_MATTER.match(source):
-        start = front.start(1)
-        for pieces in code_pieces(front[1], ".yaml"):
+        start = front.start("fields")
+        for pieces in code_pieces(front["fields"], ".yaml" if front["fence"] == "---" else ".toml"):
             yield [(text, place if place == NOWHERE else place + start) for text, place in pieces]
     for pieces in markdown_pieces(source):
         if not (ending == ".mdx" and _MODULE.match("".join(text for text, _ in pieces))):

@@ -41,6 +41,8 @@ _FILE = re.compile(
 _LEXED_AS = {".r": ".R", ".pl": ".perl"}  # to Pygments .r is REBOL's, and .pl Prolog's
 # What is between tags and braces in JSX: `<p>Bom dia, {nome}!</p>`, without signs that code has and prose seldom has.
 _JSX_TEXT = re.compile(r"(?<![=-])>[^<>{}=;()]*(?=\{|<[/\w])|\}[^<>{}=;()]*(?=<[/\w])")
+# A string of several lines that begins so is for a database. Its lines alone would not show it.
+_STATEMENT = re.compile(r"(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|MERGE)\b")
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 
@@ -57,6 +59,8 @@ def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     }
     for is_comment, pieces, text, _ in runs:
         if not is_comment and text in for_programs:
+            continue
+        if not is_comment and "\n" in text and _STATEMENT.match(text):
             continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)

@@ -77,7 +77,8 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
             "date": date.today().isoformat(),
             "versions": {name: version(name) for name in ("atenta", "torch", "transformers")},
         }
-        content = json.dumps({"test": compared, "run": about}, indent=2, ensure_ascii=False) + "\n"
+        figures = json.loads(json.dumps(compared), parse_constant=lambda _: None)  # JSON has no infinity
+        content = json.dumps({"test": figures, "run": about}, indent=2, ensure_ascii=False) + "\n"
         output.write_bytes(content.encode(errors="backslashreplace"))  # a name may not be UTF-8
 
 
@@ -94,7 +95,10 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
         )
     if issubclass(of_model, LikelihoodTask):
         if options.generate or options.keep_letters or options.min_confidence:
-            raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
+            raise ValueError(
+                f"{options.model} is scored by the probabilities that it gives to texts: leave out options of "
+                "generation."
+            )
         if options.is_exported:
             raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
         if options.ensemble:
@@ -104,17 +108,14 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
     try:
         return of_model(config)
     except ValueError as error:
-        raise ValueError(f"{options.model} was saved with what is unknown here: {error}") from None
+        raise ValueError(f"{options.model} was saved with an option that is unknown here: {error}") from None
 
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     """Return the checked rows of a file, each also with `where` it is."""
     for note in missing_headers([str(path)], row_format):
         warn_once(note)
-    rows = [{**row, "where": where} for where, row in good_rows(row_format.read(str(path)), row_format.check)]
-    if not rows:
-        raise ValueError(f"{path}: found no rows; expected at least one of {', '.join(row_format.columns)}")
-    return rows
+    return [{**row, "where": where} for where, row in good_rows(row_format.read(str(path)), row_format.check)]
 
 
 def _score(task: Task, rows: Sequence[Row], folder: Path, options: PredictOptions) -> _Scores:

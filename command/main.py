@@ -27,14 +27,14 @@ Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lin
 Files = Annotated[list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file of lines; repeatable.")]
 EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: onnxruntime if the model is exported.")]
 QuantizationOption = Annotated[
-    Quantization | None, typer.Option("--quantization", help="Use the ONNX files that were exported so.")
+    Quantization | None, typer.Option("--quantization", help="Use the ONNX files that were exported in int8.")
 ]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="Device of torch, such as cpu or cuda:0.")
 ]
 BatchSize = Annotated[int, typer.Option("--batch_size", min=1, metavar="N", help="Texts that are generated together.")]
 TrustRemoteCode = Annotated[
-    bool, typer.Option("--trust_remote_code", help="Run the Python code of a model of others, whatever it does.")
+    bool, typer.Option("--trust_remote_code", help="Run the Python code of other people's models, whatever it does.")
 ]
 Beams = Annotated[
     int | None, typer.Option("--num_beams", min=1, metavar="N", help="Width of the beam search; 1: greedy.")
@@ -57,7 +57,7 @@ Confidence = Annotated[
         max=1,
         metavar="NUMBER",
         show_default=False,
-        help="Restore only characters that are as probable as this.",
+        help="Restore only characters that are at least this probable.",
     ),
 ]
 
@@ -103,9 +103,9 @@ def predict(
     max_new_tokens: Annotated[
         int | None, typer.Option("--max_new_tokens", min=1, metavar="N", help="Longest output, in characters.")
     ] = None,
-    do_sample: Annotated[bool, typer.Option("--do_sample", help="Draw characters instead of the best.")] = False,
+    do_sample: Annotated[bool, typer.Option("--do_sample", help="Draw characters at random.")] = False,
     temperature: Annotated[
-        float | None, typer.Option("--temperature", metavar="NUMBER", help="Of drawing; below 1 less varied.")
+        float | None, typer.Option("--temperature", metavar="NUMBER", help="For --do_sample; below 1, less varied.")
     ] = None,
     top_p: Annotated[
         float | None,
@@ -284,7 +284,7 @@ def check(
             min=0,
             max=1,
             metavar="NUMBER",
-            help="Report only words that are as sure as this. Default: 0.99.",
+            help="Report only words that are at least this certain. Default: 0.99.",
         ),
     ] = None,
     variant: PortugueseVariant = None,
@@ -295,17 +295,18 @@ def check(
         bool, typer.Option("--explain", help="Show the sentence as it stands and as it should be.")
     ] = False,
     format: Annotated[
-        Literal["text", "json", "github", "sarif"], typer.Option("--format", help="Of what is found.")
+        Literal["text", "json", "github", "sarif"], typer.Option("--format", help="Format of the findings.")
     ] = "text",
     processes: Annotated[
-        int | None, typer.Option("--processes", min=1, metavar="N", help="Default: as many as are worth their start.")
+        int | None,
+        typer.Option("--processes", min=1, metavar="N", help="Number of processes. Default: as many as save time."),
     ] = None,
 ) -> None:
     """Find missing accents in Portuguese files: documents, subtitles, messages, comments and strings of code.
 
     Settings are in .atenta-check.toml, or in [tool.atenta-check] of pyproject.toml. The exit status is 0 if nothing
-    was found or all was written, 1 if accents are missing, and 2 if a setting or a path is wrong. Files that are not
-    checked, such as binary ones, are named.
+    was found or all was written, 1 if accents are missing, and 2 if a setting or a path is wrong, or a file cannot be
+    read. Files that are not checked, such as binary ones, are named.
     """
     try:
         with errors_in_a_line():

@@ -70,7 +70,7 @@ def predict_lines(
     about = {name: value for name, value in vars(options).items() if name not in ("batch_size", "device")}
     about |= {"format": format, "json_lines": json_lines}
     if output is not None:
-        about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
+        about["files of the models"] = [_digest(name, output) for name in (options.model, *options.ensemble)]
     with lock_output_file(output), LineWriter(output, about, resume) as writer, progress(None, "line") as count_lines:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if format == "tsv" and not writer.done["bytes"]:
@@ -110,12 +110,13 @@ def check_device(name: str | None) -> None:
         ) from None
 
 
-def _digest(model: str) -> str:
-    """Return the SHA-256 of what decides about a model's results."""
+def _digest(model: str, output: Path) -> str:
+    """Return the SHA-256 of what decides about a model's results, which are written to a file, maybe beside it."""
     folder, digest = find_model(model), hashlib.sha256()
     for pattern in MODEL_FILES:
         for path in sorted(folder.glob(pattern)):
-            if path.is_file() and path.name not in ("metrics.json", "trainer_state.json"):
+            is_output = output.exists() and path.samefile(output)
+            if path.is_file() and not is_output and path.name not in ("metrics.json", "trainer_state.json"):
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

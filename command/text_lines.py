@@ -377,7 +377,7 @@ def warn_of_tabs(lines: Iterable[Mapping[str, Any]]) -> None:
     for fields in lines:
         if "\t" in fields.get("text", ""):
             file = fields.get("where", "").partition(", line ")[0]
-            warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
+            warn_once(f"{file}: tabs are read as part of the texts; if it is a table, give only its texts (`cut -f1`)")
 
 
 def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
@@ -397,16 +397,16 @@ def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False
     if not has_tags:
         if "\t" in text and not is_prompt:
             warn_once(
-                f"{file}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
-                "give the sources alone (`cut -f1`)"
+                f"{file}: tabs are read as part of the texts, because the model has no tags; if it is a file of "
+                "pairs, give only the sources (`cut -f1`)"
             )
         return text, []
     if tags is None and "\t" in text:
         text, tags = text.rsplit("\t", 1)
         if "\t" in text:
             warn_once(
-                f"{file}: tabs before the last one are read as part of the texts; of a file of pairs with tags, give "
-                "sources and tags alone (`cut -f1,3`)"
+                f"{file}: tabs before the last one are read as part of the texts; if it is a file of pairs with tags, "
+                "give only sources and tags (`cut -f1,3`)"
             )
     if tags is None:
         warn_once(

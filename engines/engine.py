@@ -95,7 +95,7 @@ class Engine:
         """Return the text that the model generates for each text: the target of a source, or what follows a prompt.
 
         Texts of similar lengths are generated together, and the answers come in the order of the texts. Sources longer
-        than the `window_length` that the model notes in training are cut at the ends of sentences or words, and their
+        than the `window_length` that was saved with the model are cut at the ends of sentences or words, and their
         outputs joined. A source that is empty or only white space gives itself; an empty prompt is continued.
 
         Args:

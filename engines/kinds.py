@@ -31,9 +31,9 @@ class Kind:
         head: end of the names of its classes.
         auto_class: name of transformers' auto class that loads it.
         pipeline_tag: its task on the Hub; `None` if the Hub has none for it.
-        is_of: tells, for a model with this head that was saved without the name of its kind, whether it is of this
-            one. Without it, a kind that is named as its task takes the models that no other takes, and another one
-            those that were saved with its name alone.
+        is_of: says whether a model with this head is of this kind, if it was saved without the name of its kind. If
+            it is missing, a kind whose name is that of its task takes the models that no other kind takes, and any
+            other kind only those that were saved with its name.
         about: what it does, in the languages of cards; `NUM_LABELS` is the number of its labels.
         usage: Python that runs it, for its card.
         example: a text to try it with.

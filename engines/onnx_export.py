@@ -26,7 +26,7 @@ from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
 from ..modeling.transducer import Transducer
 from .choice import ONNX_FOLDER, Quantization, file_name
-from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, source_digests
+from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, key_value_names, remove_old_exports, source_digests
 from .onnx_quantization import round_calibrated, round_weights
 from .saved_model import check_files
 from .torch_models import load_model, named_outputs
@@ -250,7 +250,7 @@ def export_onnx(
 ) -> list[Path]:
     """Write the ONNX files of a saved model into its folder `onnx`, from where `load_engine` takes them.
 
-    Files there that were made of another model than is in the folder now are deleted.
+    Files there that were made from a model other than the one that is in the folder now are deleted.
 
     Args:
         folder: a saved model of this package, an encoder, a decoder or an encoder-decoder.
@@ -291,14 +291,7 @@ def export_onnx(
             round_weights(graph.model, unfinished, graph.outside_blocks)
         unfinished.replace(path)
         written.append(path)
-    for stem in ("model", "encoder_model", "decoder_model"):
-        for kind in (None, "int8"):
-            path = target / file_name(stem, kind)
-            if path.is_file():
-                try:
-                    check_export(path)
-                except ValueError:
-                    path.unlink()
+    remove_old_exports(target)
     return written
 
 
@@ -391,7 +384,7 @@ class Given(NamedTuple):
 
 
 def given(*sizes: str | int, blocks: int | None = None, dtype: torch.dtype = torch.float32) -> Given:
-    """Return an input of these sizes, of which those that vary are names of `_SIZES`; or the pairs of all blocks."""
+    """Return an input of these sizes (names from `_SIZES` vary); with `blocks`, a pair of such inputs for each one."""
 
     def example() -> torch.Tensor:  # each is another: what is one tensor in two places becomes one input of the graph
         return torch.ones([_SIZES[size] if isinstance(size, str) else size for size in sizes], dtype=dtype)

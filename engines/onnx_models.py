@@ -162,6 +162,19 @@ def check_export(path: Path) -> None:
             raise ValueError(f"{path} was not made of {files[key]} in {folder}. {again}")
 
 
+def remove_old_exports(folder: Path) -> list[Path]:
+    """Remove the ONNX files that were made from other weights than the model's now, and return their paths."""
+    names = [file_name(stem, kind) for stem in ("model", "encoder_model", "decoder_model") for kind in (None, "int8")]
+    removed = []
+    for path in filter(Path.is_file, map(folder.joinpath, names)):
+        try:
+            check_export(path)
+        except ValueError:
+            path.unlink()
+            removed.append(path)
+    return removed
+
+
 class OnnxHead:
     """A model that does not generate: an encoder with any head, or a classifier.
 

@@ -36,8 +36,8 @@ class TokenModel(Protocol):
 
         Args:
             token_ids: (sources, branches) int64, the new token of each branch.
-            parents: (sources, branches) int64, the branch of the step before that it continues, of which there may be
-                fewer or more; 0 in the first step.
+            parents: (sources, branches) int64, the branch of the step before that each branch continues; 0 in the
+                first step. The step before may have had fewer or more branches.
         """
 
     def keep(self, rows: np.ndarray) -> None:

@@ -3,8 +3,8 @@
 A class of transformers is the home of a model if it computes the same from other weights. The algebra:
 
 - The factor √hidden_size is part of the token embeddings, and so is the first segment where a class has no segments.
-- The numbers of a LayerNorm have the sum 0. So where a head has no bias, the norm before it gets the bias 1, and each
-  row of the head a number more, which adds nothing but the bias that the row lacks.
+- The outputs of a LayerNorm, before its weight and bias, have the sum 0. So where a head has no bias, the norm before
+  it gets the bias 1, and a constant is added to each row of the head, which contributes only the missing bias.
 - RMSNorm is LayerNorm where the mean is 0: what layers write into the residual stream is centred, and the bias of a
   norm moves into the layers that read it. A gate that is always 1 is none.
 - Marian has all sines before the cosines: the hidden dimensions change places.
@@ -71,7 +71,7 @@ def home_of(config: PreTrainedConfig, class_name: str) -> str:
         class_name: the name of its class.
 
     Raises:
-        ValueError: If there is none. The message names each option that no class has, and what would have one.
+        ValueError: If there is none. The message names each value that no class supports, and one that is supported.
     """
     home = _nearest_class(config, class_name)
     if lacking := list(_lacking(config, home)):
@@ -93,7 +93,7 @@ def _nearest_class(config: PreTrainedConfig, class_name: str) -> str:
 
 
 def _lacking(config: PreTrainedConfig, home: str) -> Iterator[str]:
-    """Yield what a configuration has and no class, with what is expected instead."""
+    """Yield each value of a configuration that no class supports, with what is expected instead."""
     family, positions, width = config.model_type, config.position_embedding_type, config.hidden_size
     for name in _OF_NO_CLASS:
         if getattr(config, name, None):

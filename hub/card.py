@@ -149,7 +149,7 @@ def is_unedited(text: str) -> bool:
 
 
 def keep_entries(card: ModelCard, path: Path, made: Iterable[ModelCard]) -> ModelCard:
-    """Give a card the entries of another file's metadata whose names none of the cards has that were made for it.
+    """Copy to a card the metadata entries of a file that none of the cards made for it has.
 
     A person has added them, such as the licence of the data.
 
@@ -170,9 +170,9 @@ def keep_entries(card: ModelCard, path: Path, made: Iterable[ModelCard]) -> Mode
 def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:
     """Write the card of a model of this package that was saved, or that is about to be pushed.
 
-    A card that somebody wrote, or a recipe, stays where a model is saved again; that of an earlier model does not.
-    With the repository of a push, the folder has its card, or a generic one of transformers: it is replaced if nobody
-    has edited it.
+    When a model is saved, a card that a person or a recipe wrote is kept, and one of an earlier save is replaced. When
+    it is pushed, the folder has the repository's card, or a generic one of transformers: it is replaced if it has a
+    mark of automatic cards, or is of an earlier save and unedited.
     """
     if registered_class(model) is None:
         return

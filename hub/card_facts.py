@@ -225,7 +225,7 @@ class CardFacts:
         if not path.is_file():
             return cls()
         try:
-            return cls.from_metrics(read_saved(path))
+            return cls.from_metrics(_without_null(read_saved(path)))
         except ValueError as error:
             raise ValueError(f"{path}: expected the figures of a run: {str(error).removeprefix(f'{path} ')}") from None
 
@@ -332,6 +332,13 @@ def _check_type(name: str, value: Any, expected: Any) -> None:
         while isinstance(error.__cause__, TypeError):
             error = error.__cause__
         raise ValueError(shorten(str(error).partition(" Errors: ")[0], 300, placeholder="…")) from None
+
+
+def _without_null(value: Any) -> Any:
+    """Return figures without those that are null, as infinite ones are saved."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_null(inner) for name, inner in value.items() if inner is not None}
 
 
 def _whole_numbers(value: Any) -> Iterator[int]:

@@ -111,7 +111,7 @@ def translate(text: str, language: CardLanguage) -> str:
 
 
 def in_language(text: str | Mapping[str, str] | None, language: CardLanguage) -> str | None:
-    """Return a text in the language of a card, or in English where it is in no other."""
+    """Return a text in the language of a card, or in English if it has none in that language."""
     return text.get(language, text.get("en")) if isinstance(text, Mapping) else text
 
 
@@ -139,7 +139,7 @@ def format_measure(value: float, language: CardLanguage) -> str:
 
 
 def format_share(share: float, language: CardLanguage) -> str:
-    """Return a share in per cent; one that is nearly all is not called all, and what is nearly nothing not nothing."""
+    """Return a share in per cent; one that is not quite all or nothing is never shown as 100 or 0."""
     shown = min(max(100.0 * share, 0.01), 99.99) if 0 < share < 1 else 100.0 * share
     sign = "> " if shown < 100.0 * share else "< " if shown > 100.0 * share else ""
     return f"{sign}{format_number(shown, language, 2)} %"

@@ -57,8 +57,8 @@ class PushPlan:
         changed: Files that it has with other contents, which would be replaced.
         removed: Weights, code and ONNX files that it has and the folder lacks.
         unchanged: Files that it has already.
-        left_out: What the folder has and is not sent. Folders end in `/`, and links, which are not followed, are said
-            to be links.
+        left_out: Names of what is in the folder and is not sent. Folders end in `/`, and links, which are not
+            followed, are said to be links.
     """
 
     repository: str
@@ -126,8 +126,8 @@ def push_folder(
         folder: The folder of a saved model, such as the output folder of a recipe.
         repo_id: Name of the repository, such as `ana/accents`; without an owner, it is the user's own. It is created
             if it does not exist.
-        private: Whether only its owner sees it. It must be so for an existing repository too, whose visibility is
-            never changed.
+        private: Whether only its owner sees it. For an existing repository, it must match the visibility that it has,
+            which is never changed.
         replace: Whether files that the repository has with other contents may be replaced, and weights, code and ONNX
             files that the folder lacks be removed.
         collection: Title of a collection of the model and, in a repository `…-onnx` of their own, its ONNX files. The
@@ -241,7 +241,7 @@ def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> 
     try:
         found = api.model_info(repository)
     except RepositoryNotFoundError:
-        api.whoami()  # the Hub calls a repository missing, too, that a refused token may not see
+        api.whoami()  # the Hub also calls a repository missing if a refused token may not see it
         return _Push(PushPlan(repository, exists=False, added=tuple(files)), files, api=api)
     there = {
         each.path: each

@@ -23,7 +23,7 @@ class DownsampledBlocks(nn.Module):
     """A residual branch of an encoder: neighbours mixed, `downsampling_rate` characters to a group, blocks, and back.
 
     A group starts at each `downsampling_rate`-th character of a text, counted from its first one, wherever the padding
-    is. Of a last group that is not full, the rest counts as zeros.
+    is. Characters that the last group lacks count as zeros.
     """
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
@@ -47,7 +47,7 @@ class DownsampledBlocks(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: Any) -> torch.Tensor:
-        """Add to each character what the blocks found of its group.
+        """Add to each character what the blocks found out about its group.
 
         Args:
             hidden_states: (batch, length, hidden_size).

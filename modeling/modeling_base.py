@@ -102,7 +102,7 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
     problems = {
         "lack": missing if is_saved_class else missing - new,
         "have in another shape": {key for key, *_ in info["mismatched_keys"]},
-        "have beside those of the model": unexpected,
+        "also have": unexpected,
     }
     is_quantized = getattr(model, "hf_quantizer", None) is not None  # such tensors cannot be asked
     problems["are not finite in"] = {
@@ -114,8 +114,8 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
         if keys:
             more = f" and {len(keys) - _SHOWN_WEIGHTS} more" if len(keys) > _SHOWN_WEIGHTS else ""
             raise ValueError(
-                f"The weights of {name} {problem} {', '.join(sorted(keys)[:_SHOWN_WEIGHTS])}{more}; expected all of "
-                f"those of {type(model).__name__} as they were saved: save the model again, or fetch it again."
+                f"The weights of {name} {problem} {', '.join(sorted(keys)[:_SHOWN_WEIGHTS])}{more}; expected "
+                f"exactly those of {type(model).__name__} as they were saved: save the model again, or fetch it again."
             )
 
 

@@ -57,7 +57,7 @@ class AtentaEncoderPreTrainedModel(AtentaTransformerPreTrainedModel):
     """Base class of the encoder's models: loading, saving, initial weights.
 
     Attributes:
-        spellings: what the file has that `spellings_file` of the configuration names, of a model that restores
+        spellings: content of the file that the configuration's `spellings_file` names, for a model that restores
             characters. It is loaded and saved with the weights.
     """
 

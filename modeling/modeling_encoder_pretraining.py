@@ -89,8 +89,9 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
             next_sentence_label: (batch,), 0 if the second text follows the first and 1 if it does not.
             word_labels: (batch, length), the number of a masked word where it is to be predicted and -100 elsewhere,
                 for a model with `num_words`. `Trainer` passes a column of it only with `remove_unused_columns=False`.
-            num_items_in_batch: number of masked characters in the whole batch, if this is a micro-batch. By its share
-                of them the losses of order and words are weighted too, although it may have another share of theirs.
+            num_items_in_batch: number of masked characters in the whole batch, if this is a micro-batch. The
+                losses of order and words are weighted by its share of masked characters too, although its share of
+                pairs and words may differ.
 
         Returns:
             See [`AtentaEncoderForPreTrainingOutput`]. `loss` needs both kinds of labels.

@@ -11,13 +11,13 @@ _NEVER = -1e4  # a logarithm of no probability, with which sums and gradients st
 
 
 class Transducer(nn.Module):
-    """A way through the source: each token of the target is written at a place of it, and the way never leads back.
+    """A walk through the source: each target token is written at one place of the source, and it never goes back.
 
-    At a place either a token is written or the next place comes; to go on from the last place is to end. Both stacks
-    decide, by the sum of their logits: the decoder by what was written, the encoder by what is at the place. Where a
-    token was written is not known, so its probability is the sum over all ways (Graves, 2012, "Sequence transduction
-    with recurrent neural networks", equations 12 to 16; Wu and Cotterell, 2019, "Exact hard monotonic attention"). As
-    a product over the tokens it gives logits like those of any decoder:
+    At each place, the model either writes a token or moves on to the next place; moving on from the last one ends the
+    target. Both stacks decide, by the sum of their logits: the decoder by what was written, the encoder by what is at
+    the place. Where a token was written is not known, so its probability is the sum over all walks (Graves, 2012,
+    "Sequence transduction with recurrent neural networks", equations 12 to 16; Wu and Cotterell, 2019, "Exact hard
+    monotonic attention"). As a product over the tokens it gives logits like those of any decoder:
 
         P(yⱼ | y₁…yⱼ₋₁) = Σᵢ P(place i | y₁…yⱼ₋₁) · P(yⱼ | place i, y₁…yⱼ₋₁)
 
@@ -25,7 +25,7 @@ class Transducer(nn.Module):
     as phones do.
 
     Args:
-        config: the model's hyper-parameters. What goes on to the next place is `<eos>`.
+        config: the model's hyper-parameters. The token `<eos>` moves on to the next place.
     """
 
     def __init__(self, config: AtentaEncoderDecoderConfig) -> None:
@@ -85,10 +85,10 @@ class Transducer(nn.Module):
     def decide(
         self, logits: torch.Tensor, source_logits: torch.Tensor, input_ids: torch.LongTensor
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return what the places say, (batch, length, source_length) each.
+        """Return what each place says about each token that was read, (batch, length, source_length) each.
 
-        They are: the logits of each token that was read, to which those of the decoder before it would add the same
-        everywhere; the logarithms of the probabilities to go on after it; and those of the sum of all that may follow.
+        They are: the logits of the token, without the decoder's, which are the same at all places; the logarithms of
+        the probabilities of moving on after it; and those of the sums over all that may follow it.
         """
         shares, height = _scaled(source_logits)
         of_decoder, level = _scaled(logits)
@@ -134,7 +134,7 @@ class Transducer(nn.Module):
 
 
 def _scaled(logarithms: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return numbers of which the largest of each row is 1, and the logarithms of what was divided, (…, 1)."""
+    """Return exponentials divided so that the largest of each row is 1, and the log of each divisor, (…, 1)."""
     largest = logarithms.amax(-1, keepdim=True)
     return (logarithms - largest).exp(), largest
 

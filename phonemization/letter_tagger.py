@@ -30,7 +30,7 @@ class WrittenWord(NamedTuple):
 class LetterTagger:
     """A tagger of letters: each letter of a word becomes units, such as phones, as many as training has seen, or none.
 
-    Among all ways to write a word, the most probable one is taken of those that training has under its tags. A unit
+    A word is written in the most probable of the ways that training allows under its tags. A unit
     that never occurs there, such as a phone of another dialect, is not written; if all words have a certain unit once,
     such as a stress mark, a word has it once too.
 
@@ -104,7 +104,7 @@ class LetterTagger:
             raise ValueError(f"found the tag {unknown[0]!r:.60}; expected {expected}.")
         marks = "".join(self._marks[tag] for tag in tags)
         texts = [marks + word for word in words]
-        # What a letter becomes is of one of these groups: of two if the unit occurs once in a word.
+        # The labels that a letter may have: one group, or two if the unit occurs exactly once in a word.
         by_count = {0: [self._without], 1: [self._without, self._once], -1: [np.zeros(len(self._pieces))]}
         key = ";".join(tags)
         groups = np.stack(by_count[self._counts.get(key, -1)]) + self._barred.get(key, 0.0)
@@ -176,7 +176,7 @@ class LetterTagger:
 def _n_best(labels: list[list[list[int]]], scores: list[list[list[float]]], count: int) -> _Ranked:
     """Return the best ways to write a word, whose letters have labels and scores by group.
 
-    Of two groups, one letter of a word is of the second.
+    With two groups, exactly one letter of the word has a label of the second.
     """
     best: list[_Ranked] = [[(0.0, ())], []]  # of the letters so far, none and one of the second group
     for of_letter in zip(labels, scores):

@@ -82,7 +82,7 @@ class PhonemizedText(NamedTuple):
 class Phonemizer:
     """A model of words to phones that reads texts: numbers in words, a lexicon before the model, doubts by name.
 
-    Words are read in lower case. A word that the model or a lexicon has answered is kept in memory.
+    Words are read in lower case. What the model writes for up to 100,000 words is kept in memory.
 
     Args:
         tagger: of the letters of words, which become phones.
@@ -102,7 +102,7 @@ class Phonemizer:
     ) -> None:
         self.tagger, self.variants = tagger, tagger.tags
         self._readings, self._lexicon = dict(readings or {}), dict(lexicon or {})
-        # Words of the lexicon that are none of a text, such as *mp3* and *R$*.
+        # Entries of the lexicon that `_TOKEN` would not find as words, such as *mp3* and *R$*.
         words = (word for word in self._lexicon if re.search(r"\w", word) and not word.isdecimal())
         own = [word for word in words if re.search(r"\d", word) or not _TOKEN.fullmatch(word)]
         listed = "|".join(map(re.escape, sorted(own, key=len, reverse=True)))
@@ -166,7 +166,7 @@ class Phonemizer:
         for name, separator in (("word_separator", word_separator), ("phone_separator", phone_separator)):
             if not isinstance(separator, str):
                 raise TypeError(f"`{name}` is {separator!r:.80} ({type(separator).__name__}), expected a str.")
-        expected = "a str, a list or tuple of str, or a column of a table; of a file, give its text"
+        expected = "a str, a list or tuple of str, or a column of a table; for a file, give its text"
         given = [texts] if isinstance(texts, str) else check_sequence(texts, "texts", expected)
         read = self.read(given, variant)
         warn_of_files(given)
@@ -213,7 +213,8 @@ class Phonemizer:
     def _spell_out(self, texts: list[str], variant: str | None) -> list[str]:
         language = LANGUAGES.get(variant or "")
         if language is None:
-            numbers, how = [number for text in texts for number in re.findall(r"\d+", text)], "write them in words"
+            parts = [part for text in texts for part in (self._own.split(text)[::2] if self._own else [text])]
+            numbers, how = [number for part in parts for number in re.findall(r"\d+", part)], "write them in words"
         else:
             found = [self._spell(text, language) for text in texts]
             texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
@@ -223,7 +224,7 @@ class Phonemizer:
         return texts
 
     def _spell(self, text: str, language: str) -> tuple[str, list[str]]:
-        """Spell a text out between the words of the lexicon that are none of a text."""
+        """Spell out a text, except for the lexicon's entries that are not words, such as *mp3*."""
         pieces = self._own.split(text) if self._own else [text]
         found = [
             (piece, []) if place % 2 else spell_out(piece, language, self._lexicon)
@@ -266,7 +267,7 @@ class Phonemizer:
         return [Reading(phones, 1 / len(known)) for phones in known]
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
-        """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not.
+        """Return the parts of a word to be read: the word, or its parts at hyphens and apostrophes the model lacks.
 
         A verb of Portuguese is read apart from the pronoun after it, and a word from a known prefix, such as *pré-*,
         neither of which is stressed: the lists of words have many of them wrong. Verbs with *lo* and *la* stay whole,

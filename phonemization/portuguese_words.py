@@ -31,8 +31,7 @@ def phonemize(
 ) -> str | list[str]:
     """Return the phones of Portuguese texts: `amanhã vou à praia` becomes `amãˈɲã ˈvow a ˈpɾayə`.
 
-    What is read, and how, is that of [`Phonemizer`], which also has the confidence in each word, further readings, and
-    lexicons.
+    Texts are read as in [`Phonemizer`], which also gives the confidence in each word, further readings, and lexicons.
 
     Args:
         texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.

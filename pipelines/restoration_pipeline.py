@@ -12,8 +12,8 @@ class CharacterRestorationPipeline(SavedPipeline):
     """The pipeline `character-restoration`, for a tagger of characters: see [`CharacterRestorer`].
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
-    `min_confidence`, from which a character is changed; `variant`, `"br"` or `"pt"`, whose marks words get that Brazil
-    and Portugal mark differently; and `return_probabilities`, which adds `probabilities`, a list of floats, one for
+    `min_confidence`, below which no character is changed; `variant`, `"br"` or `"pt"`: words that Brazil and Portugal
+    mark differently get its marks; and `return_probabilities`, which adds `probabilities`, a list of floats, one for
     each character of the given text in NFC. With `batch_size`, that many texts are restored together.
 
     Example:

@@ -34,7 +34,7 @@ class TextToTextPipeline(SavedPipeline):
 
     Texts longer than the model's `window_length` are cut into windows, at the ends of sentences or words, and the
     outputs joined. Only models of this package have one, noted in training; those of others read each text at once.
-    An empty text gives an empty text, one also where several are asked for.
+    An empty text gives one empty text, even if several outputs are asked for.
 
     Options, of the call or the pipeline:
 
@@ -116,7 +116,7 @@ class TextToTextPipeline(SavedPipeline):
         if not isinstance(keep_letters, bool | None):
             raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")
         if keep_letters and not hasattr(self.model, "letter_lock"):
-            raise ValueError(f"keep_letters=True needs a model of atenta; {type(self.model).__name__} has no letters.")
+            raise ValueError(f"keep_letters=True needs a model of atenta; {type(self.model).__name__} is none.")
         given = {"truncation": truncation, "keep_letters": keep_letters, "return_scores": return_scores}
         forward = {name: value for name, value in given.items() if value is not None} | generate_kwargs
         return {}, forward, {} if return_scores is None else {"return_scores": return_scores}

@@ -56,8 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         metavar="FILE",
         help=f"text file whose first {_NUM_TEXTS} lines are compared (default: those of "
         "predictions.tsv in the folder, or else random characters). With int8 and a "
-        f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file show in "
-        "which ranges the numbers lie that the weights multiply, so that they are rounded too, which is faster",
+        f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file are "
+        "used to measure the ranges of the numbers that the weights multiply, so that these are rounded too, which is "
+        "faster",
     )
     parser.add_argument(
         "--to",

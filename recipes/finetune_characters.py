@@ -8,9 +8,9 @@
 """Train an encoder to restore what a text has lost, character by character: accents, capitals, signs.
 
 By default it restores the accents of Portuguese. With --train_file and --validation_file it trains on your own pairs
-(`source<TAB>target`) of equal length, but for signs before white space that only the target has; with --strip on texts
-alone, from which the sources are made. A tagger can only change characters into what training has seen them become, so
-the text itself cannot be corrupted, however long it is.
+(`source<TAB>target`), of equal length except for signs that only the target has before white space; with --strip it
+trains on texts alone, from which it makes the sources. A tagger can only change characters into what training has seen
+them become, so the text itself cannot be corrupted, however long it is.
 """
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
@@ -85,15 +85,15 @@ class CharacterArguments:
     min_character_count: Annotated[int, FROM_1, "lowest count of a character of the alphabet"] = 1
     spellings: Annotated[bool, "give the model the most frequent spelling of each word to start from"] = True
     min_spelling_count: Annotated[
-        int, FROM_1, "words that training has fewer times are read there as if they were unknown"
+        int, FROM_1, "words that occur fewer times in training are read there as if they were unknown"
     ] = 3
     word_list: Annotated[
         str | None,
         Mark.AFTER_TRAINING,
-        "file of words, one on each line: those that training lacks, and the model spells otherwise or is not "
-        "sure of, join the spellings; null: that of the sample, if it has one",
+        "file of words, one on each line; those that training lacks are added to the spellings if the model spells "
+        "them differently or is unsure of them; null: the list of the sample, if it has one",
     ] = None
-    half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save the weights, but the head's, in 16 bits"] = False
+    half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save all weights except the head's in 16 bits"] = False
 
 
 def main() -> None:

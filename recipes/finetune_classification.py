@@ -70,7 +70,7 @@ def main() -> None:
     if trainer.is_world_process_zero():
         confusion = draw_confusion(gold, output, sorted(labels.values()))
         confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)
-    predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
+    predictions = {**{name: splits["test"][name] for name in columns}, "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
     report_saved(trainer, None if has_pairs else min(predictions["text"], key=len))
 

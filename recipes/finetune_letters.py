@@ -9,7 +9,7 @@
 
 By default it writes the phones of Portuguese words. With --train_file and --validation_file it trains on your own
 `source<TAB>target` lines; a third column may hold tags (`pt`). Targets are aligned with letters before training. It is
-many times as fast as an encoder-decoder, and for words whose order the target keeps.
+many times as fast as an encoder-decoder, and suits words whose targets keep the order of the letters.
 """
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
@@ -64,7 +64,9 @@ class LetterArguments:
         str | None, "text that separates the units of targets, such as the space between phones; None: characters"
     ] = None
     unique_unit: Annotated[
-        str, "unit, such as a stress mark, that a word has once, or never, if training has it so under the word's tags"
+        str,
+        "unit, such as a stress mark: if each word of training has it exactly once under some tags, or never, so do "
+        "outputs under these tags",
     ] = "ˈ"
     min_piece_count: Annotated[
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
@@ -140,9 +142,18 @@ def main() -> None:
     splits = {name: rows[name] for name in SPLITS}
     length = model.config.window_length + len(ends)
     report = report_rows(splits, training, ["source"], tokenizer, max_length=length, inputs=[["tags", "source"]])
-    made = {
-        name: datasets.Dataset.from_list([*task.with_pieces(of_split)], FEATURES) for name, of_split in aligned.items()
-    }
+    made, known = {}, model.config.character_variants
+    for name, of_split in aligned.items():
+        kept = [
+            each
+            for each in task.with_pieces(of_split)
+            if all(piece in known.get(letter, ()) for letter, piece in zip(each["text"], each["pieces"]))
+        ]
+        if not kept:
+            raise SystemExit(f"{name}: found no pair whose letters and units the saved tagger has.")
+        if training.process_index == 0 and (lost := len(of_split) - len(kept)):
+            print(f"{name}: {lost:,} pairs need what the saved tagger does not have, and are left out", flush=True)
+        made[name] = datasets.Dataset.from_list(kept, FEATURES)
     restorer = CharacterRestorer(model, tokenizer)
     encode = partial(encode_letters, codes=restorer.codes, ends=ends)
     encoded = encode_rows(made, training, encode, data.preprocessing_num_workers) | {"test": rows["test"]}

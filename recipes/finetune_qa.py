@@ -20,7 +20,7 @@ from typing import Annotated
 
 from transformers import DataCollatorWithPadding, EvalPrediction
 
-from atenta.recipes.option_annotations import FROM_0, FROM_1
+from atenta.recipes.option_annotations import FROM_0, FROM_1, Mark
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.tasks.questions import (
@@ -43,9 +43,11 @@ class QuestionArguments(DataArguments):
     """Data of questions, windows of their contexts, and the length of answers."""
 
     stride: Annotated[int, FROM_0, "number of tokens by which windows of a context overlap"] = 128
-    max_answer_length: Annotated[int, FROM_1, "maximum number of tokens in an answer"] = 100
+    max_answer_length: Annotated[int, FROM_1, Mark.AFTER_TRAINING, "maximum number of tokens in an answer"] = 100
     align_to_words: Annotated[
-        bool, "answers begin and end with whole words or signs; not for languages written without spaces"
+        bool,
+        Mark.AFTER_TRAINING,
+        "answers begin and end with whole words or signs; not for languages written without spaces",
     ] = True
 
 

@@ -50,10 +50,10 @@ STEPS_OR_0 = Range(f"0, {STEPS.words}", lambda value: value == 0 or STEPS.holds(
 
 
 class Mark(Enum):
-    """A fact about an option that has no value.
+    """A fact about an option, without a value of its own.
 
-    Without a mark it is listed by `--help`, it is on the model card if the command line gives it, and a run that is
-    resumed with another value must take a further step with it.
+    An option without marks is listed by `--help`, is on the model card if the command line gives it, and, if a resumed
+    run gives it another value, the run must take at least one more step.
     """
 
     HIDDEN = auto()  # not listed by --help

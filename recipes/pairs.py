@@ -34,13 +34,15 @@ _FEWEST_STEPS, _MOST_STEPS = 200, 10_000
 
 def main() -> None:
     """Choose the options that the pairs ask for, say which, and train with `seq2seq.py`."""
+    given = given_options()
+    if "num_beams" in given and "num_return_sequences" not in given:
+        sys.argv += ["--num_return_sequences", "1"]  # words.yaml has as many as its beams
     options = parse_arguments(*seq2seq.OPTIONS, description=__doc__, default_config="words.yaml")
     data, training = options[0], options[-1]
     if not data.train_file:
         raise SystemExit(
             "Give --train_file, a file of your own pairs: source<TAB>target lines, csv, jsonl or parquet."
         )
-    given = given_options()
     if "config" not in given:
         with exit_on(ValueError, OSError):
             count, kind, config = describe_pairs(data.train_file)

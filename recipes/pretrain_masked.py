@@ -67,6 +67,11 @@ def main() -> None:
     splits = load_documents(data, training)
     words = most_frequent_words(splits["train"]["text"], masking.num_words)
     tokenizer, model = load_or_create(sizes, "pretraining", "encoder", splits["train"]["text"], num_words=len(words))
+    if (predicted := getattr(model.config, "num_words", 0)) != len(words):
+        raise SystemExit(
+            f"--num_words {masking.num_words}: {len(words):,} words are to be predicted, and the saved model predicts "
+            f"{predicted:,}; expected the same number."
+        )
     report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)

@@ -44,7 +44,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
 from atenta.recipes import retrieval
-from atenta.recipes.option_annotations import ABOVE_0, FROM_1
+from atenta.recipes.option_annotations import ABOVE_0, FROM_1, Mark
 from atenta.recipes.reading.load import describe_data, load_rows, report_rows
 from atenta.recipes.reading.records import exit_on
 from atenta.recipes.reading.splits import DataArguments
@@ -81,7 +81,9 @@ class EmbeddingArguments:
     hard_negatives: Annotated[bool, "each row is also trained against a passage that looks like its own"] = False
     scale: Annotated[float, ABOVE_0, "factor of the cosines in the loss, 1 / temperature"] = 20.0
     tfidf_sizes: Annotated[
-        list[int], "shortest and longest n-grams of characters of the TF-IDF that the model is compared with"
+        list[int],
+        Mark.AFTER_TRAINING,
+        "shortest and longest n-grams of characters of the TF-IDF that the model is compared with",
     ] = field(default_factory=lambda: list(retrieval.NGRAM_SIZES))
     edit_distance: Annotated[bool, "compare also with the edit distance, for names and words"] = False
 
@@ -291,7 +293,7 @@ def _print_longer(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length:
     if longer and PartialState().is_main_process:
         print(
             f"{longer:,} of {len(texts):,} training texts are longer than {max_length} tokens: their beginnings are "
-            "trained on, and all of them is searched.",
+            "trained on, but searches read them whole.",
             flush=True,
         )
 

@@ -123,7 +123,7 @@ class CharacterCodes:
     def choices(self, text: str) -> np.ndarray:
         """Return the row in `allowed` of each character, (characters,), -1 without a choice.
 
-        Protected spans have none. Of a model that writes signs, neither has white space that no word comes before.
+        Protected spans have none, and in a model that writes signs, neither has white space that follows no word.
         """
         rows = self._rows[code_points(text)]
         spaces = _FURTHER_SPACE.finditer(text) if self.ends_text else ()
@@ -154,7 +154,7 @@ class CharacterCodes:
 
 
 def keep_changes(character: str, label: str, restored: Collection[str]) -> str:
-    """Return what a character becomes if of its changes into a label only some are wanted: some of `RESTORED`."""
+    """Return what a character becomes if only some of a label's changes, those in `restored`, are wanted."""
     if len(label) != 1:
         return label if "punctuation" in restored else character
     letter = label if "accents" in restored else character

@@ -11,7 +11,7 @@ const SURE = 0.7, NEVER = 1e-9;
 /** Return whether a character is a capital. */
 export const isCapital = (character) => UPPERCASE.test(character);
 
-/** Return what a character becomes if of its changes into a label only some of RESTORED are wanted. */
+/** Return what a character becomes if only some of the changes of a label, some of RESTORED, are wanted. */
 function keepChanges(character, label, restored) {
   if ([...label].length !== 1) return restored.includes("punctuation") ? label : character;
   const letter = restored.includes("accents") ? label : character;

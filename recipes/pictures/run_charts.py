@@ -1,4 +1,4 @@
-"""Charts of a training run: learning curves and the confusion matrix."""
+"""Charts of a training run: learning curves, scores by length, reliability and the confusion matrix."""
 
 from collections.abc import Mapping, Sequence
 from itertools import cycle

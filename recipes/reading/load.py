@@ -143,12 +143,23 @@ def encode_rows(
 
 
 def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str]:
-    """Yield a note on each file whose first row could be a header, names no column and is read as data."""
+    """Yield a note on each file whose first row could be a header, names no column and is read as data.
+
+    Raises:
+        ValueError: If the columns of two such files would be in different orders.
+    """
+    orders: dict[int, tuple[str, list[str]]] = {}  # by the number of columns
     for path in paths:
         names = (*row_format.columns, *row_format.optional)
         if Path(path).suffix not in row_format.readers and not is_pipe(path) and lacks_header(path, names):
             record = next(row_format.read(path))
             fields = {} if isinstance(record, BadRow) else record[1]
+            first, order = orders.setdefault(len(fields), (path, [*fields]))
+            if order != [*fields]:
+                raise ValueError(
+                    f"{path}: found the columns {', '.join(fields)} by its first rows, and {', '.join(order)} in "
+                    f"{first}; expected one order: give both a first row that names them."
+                )
             cells = ", ".join(f"{name} {value!r:.60}" for name, value in fields.items())
             missing = f"the first row does not name {', '.join(row_format.columns)}; it is read as data"
             yield printable(f"{path}: {missing}" + f": {cells}" * bool(cells))

@@ -213,7 +213,10 @@ def _read_file(read: _Reader, path: str, size: int, changed: int) -> Iterator[Re
 
 def _hub_sources(arguments: DataArguments) -> dict[str, list[_Source]]:
     name = arguments.dataset_name
-    loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
+    try:
+        loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
+    except (DatasetGenerationError, RuntimeError) as error:  # of malformed files, and of sets that are scripts
+        raise ValueError(f"--dataset_name {name}: {' '.join(str(error.__cause__ or error).split())}") from None
     if missing := {"train", "validation"} - set(loaded):
         raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
     return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}

@@ -65,7 +65,7 @@ def portuguese_phones() -> dict[str, list[dict[str, Any]]]:
 
 
 def of_one_accent(tag: str, word: str, pronounced: Sequence[str]) -> list[str]:
-    """Return those of a word's pronunciations that are right and of the accent of a tag, by their code points."""
+    """Return a word's right pronunciations in the accent of a tag, by their code points, but for `br` as given."""
     if tag == "br":
         return [each for each in pronounced if not is_faulty(word, each)]
     if tag == "br-wikipron":

@@ -5,6 +5,7 @@ import unicodedata
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,9 +14,10 @@ import numpy as np
 from datasets import Features, Value
 
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.file_formats import read_table
+from atenta.recipes.reading.records import BadRow, Record, expect_text
 from atenta.recipes.reading.splits import RowFormat
-from atenta.recipes.tasks.documents import DOCUMENTS, read_documents
+from atenta.recipes.tasks.documents import DOCUMENTS, cut_documents, read_documents
 from atenta.recipes.tasks.punctuation import (
     SIGNS,
     are_pieces,
@@ -384,8 +386,23 @@ class RestorationTask(Task):
             made = strip_texts({"text": [DOCUMENTS.check(fields)["text"]]}, strip)
             return {name: values[0] for name, values in made.items()}
 
-        read = partial(read_documents, sample_by=self.options.get("sample_by", "document"))
-        return replace(CHARACTER_PAIRS, readers={".txt": read}, check=check)
+        def read(path: str) -> Iterator[Record | BadRow]:  # a table of texts or of pairs
+            columns, optional = CHARACTER_PAIRS.columns, CHARACTER_PAIRS.optional
+            with suppress(ValueError):
+                if not isinstance(next(read_table(path, ("text",))), BadRow):
+                    columns, optional = ("text",), ()
+            for record in read_table(path, columns, optional):
+                if isinstance(record, BadRow) or not isinstance(record[1].get("text"), str):
+                    yield record
+                else:
+                    where, fields = record
+                    cut = cut_documents({"text": [fields["text"]]}, unit)["text"]
+                    yield from ((where, {"text": text}) for text in cut)
+
+        unit = self.options.get("sample_by", "document")
+        readers = {".txt": partial(read_documents, sample_by=unit)}
+        readers |= dict.fromkeys((".tsv", ".csv", ".jsonl", ".parquet"), read)
+        return replace(CHARACTER_PAIRS, readers=readers, check=check)
 
     def fields(self, row: Row) -> Row:
         """Return the source."""

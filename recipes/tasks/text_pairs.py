@@ -58,7 +58,8 @@ def set_aside_validation(splits: Mapping[str, Dataset], seed: int) -> dict[str, 
     """Return the splits, with a validation split of their own if the validation rows are also the test rows.
 
     What is chosen by validation, the best checkpoint and the weights of combinations, must not have seen the test. So
-    the rows of a fifth of the training passages, drawn at random, validate and are not trained on. It is printed.
+    the rows of a fifth of the training passages, drawn at random, are for validation and not for training. This is
+    printed.
     """
     splits = dict(splits)
     if splits["test"] is not splits["validation"]:
@@ -72,8 +73,8 @@ def set_aside_validation(splits: Mapping[str, Dataset], seed: int) -> dict[str, 
         raise SystemExit("found one passage to train on; expected two or more, or a --test_file")
     if PartialState().is_main_process:
         print(
-            f"The validation rows are the test rows, and {len(splits['validation']):,} training rows, those of "
-            f"{len(chosen):,} passages, validate instead (--test_file names test rows)."
+            f"The validation rows are the test rows, so {len(splits['validation']):,} training rows, those of "
+            f"{len(chosen):,} passages, are for validation instead (--test_file names test rows)."
         )
     return splits
 

@@ -54,8 +54,8 @@ def order_of_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
     """Return the names of the three columns of pairs if tags come second, as in newer SIGMORPHON data; else None.
 
     Tags look like `V;3;PL`: they have a semicolon, or neither small letters nor letters beyond ASCII. The second
-    column has them if the third does not look so, and the second does, and has semicolons or is no more varied than
-    the third; or if it has a tenth of the third's distinct values (`sg` and `pl`).
+    column has them if the third does not look so, and the second either does, and has semicolons or no more distinct
+    values than the third, or has at most a tenth of the third's distinct values (`sg` and `pl`).
 
     Args:
         rows: The first rows of a table, with three cells each.

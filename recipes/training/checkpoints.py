@@ -55,7 +55,7 @@ def mark_complete(checkpoint: Path, data: Mapping[str, Any]) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file of which a process that is killed leaves no half."""
+    """Write a file so that a process that is killed meanwhile leaves no half-written one."""
     path.with_name(f"{path.name}.tmp").write_text(text, encoding="utf-8")
     path.with_name(f"{path.name}.tmp").replace(path)
 

@@ -36,7 +36,7 @@ def fit_confidence(restorer: CharacterRestorer, sources: Sequence[str], pieces: 
 
 
 def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: float) -> dict[str, float]:
-    """Return the share of characters that are decided with at least this confidence, and of those the wrong ones."""
+    """Return the share of answers with at least this confidence, and the share of these that are wrong."""
     sure = confidence >= least
     return {"decided": float(sure.mean()), "wrong": float(1 - is_right[sure].mean()) if sure.any() else 0.0}
 

@@ -74,9 +74,12 @@ def train_to_generate(
     length_columns: Sequence[str] = ("input_ids", "labels"),
 ) -> Seq2SeqRecipeTrainer:
     """Train an encoder-decoder, scored at each evaluation by what it generates greedily, and return its trainer."""
-    longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
-    most = learned_positions(model.config.to_dict()) or 2 * longest
-    model.generation_config.max_length = min(2 * longest, most)  # the default is 20
+    longest = 2 * max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
+    train = encoded["train"]
+    if isinstance(train, Dataset) and "labels" in train.column_names:  # neither a stream nor made at each step
+        longest = max(longest, *map(len, train["labels"]))
+    most = learned_positions(model.config.to_dict()) or longest
+    model.generation_config.max_length = min(longest, most)  # the default is 20
     model.generation_config.num_beams = 1  # also of a model that was saved with beams
     training.include_for_metrics = ["inputs"]  # some metrics need the sources
     check_metric(training, score_texts(search.metrics, sources=["a"], predictions=["a"], references=["a"]))

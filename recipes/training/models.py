@@ -153,7 +153,8 @@ def _extend(
     found = find_units(targets, target_separator) if units and target_separator else []
     if found and not any(unit.startswith(str(target_separator)) for unit in units):
         raise ValueError(
-            f"found units that {target_separator!r} does not part; expected the --target_separator of before"
+            f"the saved model's units are not separated by {target_separator!r}; expected the --target_separator that "
+            "it was trained with"
         )
     lacked = [unit for unit in found if unit not in saved and not unit.startswith("<")]
     if not lacked and saved.keys() >= {*tags}:

@@ -402,7 +402,7 @@ class RecipeArguments(TrainingArguments):
             self.learning_rate = (hidden_size * max(1, self.get_warmup_steps(steps))) ** -0.5
 
     def report_unfinished_warmup(self, steps: int) -> None:
-        """Print it in the main process if a run ends within its warm-up: its learning rate stays too low."""
+        """Warn in the main process if a run ends within its warm-up: its learning rate never reaches its peak."""
         warmup = self.get_warmup_steps(steps)
         if steps <= warmup and self.lr_scheduler_type not in _WITHOUT_WARMUP and self.process_index == 0:
             print(

@@ -17,7 +17,7 @@ import psutil
 import torch
 
 from atenta.engines.choice import ONNX_FOLDER
-from atenta.engines.onnx_models import check_export
+from atenta.engines.onnx_models import remove_old_exports
 from atenta.hub.card import write_model_card
 from atenta.hub.card_command import describe_command, quote, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
@@ -109,7 +109,10 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
-    _remove_old_exports(folder / ONNX_FOLDER)
+    for path in remove_old_exports(folder / ONNX_FOLDER):
+        print(f"Removed {path}, which was made from the weights that are replaced.", flush=True)
+    with suppress(OSError):
+        (folder / ONNX_FOLDER).rmdir()  # if it is empty
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
@@ -178,23 +181,11 @@ def save_tests(
         predictions={
             **{name: [row[name] for row in test] for name in ("domain", "source") if name in test[0]},
             **({"tags": tags} if any(tags) else {}),
-            "gold": [row["target"] for row in test],
+            "gold": [" | ".join(dict.fromkeys(row.get("targets", [row["target"]]))) for row in test],
             **(outputs or {"output": answers["test"]["model"]}),
         },
         **others,
     )
-
-
-def _remove_old_exports(folder: Path) -> None:
-    """Remove the ONNX files that were made of other weights than those that are saved now."""
-    for path in folder.glob("*.onnx"):
-        try:
-            check_export(path)
-        except ValueError:
-            path.unlink()
-            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
-    with suppress(OSError):
-        folder.rmdir()  # if it is empty
 
 
 def report_saved(

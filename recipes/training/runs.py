@@ -28,6 +28,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 from atenta.engines.onnx_models import count_cores
 from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
+from atenta.recipes.reading.records import BadRow, exit_on
 from atenta.recipes.training.checkpoints import (
     ANEW,
     checkpoints_of,
@@ -157,7 +158,8 @@ def run_recipe(main: Callable[[], None]) -> None:
     """
     escape_missing_characters()
     try:
-        main()
+        with exit_on(BadRow):  # of a stream, which is read until the end of training
+            main()
     except KeyboardInterrupt:
         if _current is None or _current.training.process_index == 0:
             print(f"\nStopped. {_describe_kept()}", file=sys.stderr, flush=True)
@@ -174,9 +176,9 @@ def _describe_kept() -> str:
 
 
 def _is_news(record: LogRecord) -> bool:
-    """Return whether a warning is another than that options differ from a checkpoint's, which recipes say themselves.
+    """Return whether a warning should be shown: not that options differ from a checkpoint's, which recipes report.
 
-    transformers takes steps that are given as a share of the run for different ones.
+    transformers also gives it, wrongly, for steps that are given as a share of the run.
     """
     return "do not match the ones in the `trainer_state.json`" not in record.getMessage()
 

@@ -121,7 +121,7 @@ class RecipeTrainer(Trainer):
                 completed.
 
         Raises:
-            SystemExit: If a row is longer than a batch may be, or there are fewer than processes, or the training
+            SystemExit: If a row is longer than a batch may be, there are fewer rows than processes, or the training
                 diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another
                 alphabet, other tags or labels, or another model. Nothing in the folder is changed then.
         """
@@ -185,7 +185,7 @@ class RecipeTrainer(Trainer):
         args.report_unfinished_warmup(self.state.max_steps)
         if args.optim == "muon" and self.optimizer is None:
             if self.is_fsdp_enabled or self.is_deepspeed_enabled:
-                raise ValueError(
+                raise SystemExit(
                     "--optim muon needs whole matrices in each process, which FSDP and DeepSpeed do not leave there: "
                     "launch without them, or give another --optim."
                 )

@@ -235,6 +235,14 @@ def test_verbs_spelt_as_nouns_without_their_mark_and_words_that_have_one_are_lef
     assert not {before for before, _ in found} & {"referenciá", "invalidá"}
 
 
+def test_statements_for_a_database_and_names_in_toml_are_left_alone(tmp_path):
+    statement = f'# {RIGHT}\ndb("""\n    INSERT INTO x (\n        situacao,\n        informacao\n    )\n""")\n'
+    front = f'+++\nsituacao = "A informacao do meu pai"\n+++\n{RIGHT}\n'
+    write_findings(write_and_check(tmp_path, **{"a.py": statement, "b.md": front}), Settings(tmp_path))
+    assert (tmp_path / "a.py").read_text(encoding="utf-8") == statement
+    assert (tmp_path / "b.md").read_text(encoding="utf-8") == front.replace("informacao", "informação")
+
+
 def test_names_of_code_are_left_alone_in_its_comments(tmp_path):
     code = f"# {BARE}\nsituacao = 1\n"
     found = dict(words(write_and_check(tmp_path, **{"a.py": code})))
@@ -275,6 +283,18 @@ def test_a_file_that_has_not_changed_is_not_read_again_unless_the_cache_is_damag
     assert cache_key(b"a", ".md") != cache_key(b"a", ".txt")
     (tmp_path / FOLDER / "findings.sqlite").write_bytes(b"no database" * 100)
     assert words(write_and_check(tmp_path, **{"a.txt": BARE}))
+
+
+def test_outside_of_a_project_only_what_is_written_is_read_again(tmp_path, monkeypatch):
+    settings = Settings(tmp_path, is_project=False)
+    paths = [tmp_path / name for name in ("a.txt", "b.txt")]
+    for path, text in zip(paths, (BARE, RIGHT)):
+        path.write_text(text, encoding="utf-8")
+    checked, read, of_chunk = check_files(paths, settings), [], checker._check_chunk
+    monkeypatch.setattr(checker, "_check_chunk", lambda paths, variant: read.extend(paths) or of_chunk(paths, variant))
+    write_findings(checked, settings)
+    assert read == paths[:1]
+    assert not (tmp_path / FOLDER).exists()
 
 
 def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):

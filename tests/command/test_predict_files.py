@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -229,6 +230,13 @@ def test_lines_before_one_that_is_refused_are_written(folders, tmp_path):
     write_text(path, "\n".join(lines))
     run(*arguments, "--resume")
     assert output.read_bytes() == whole.stdout_bytes
+
+
+def test_results_in_the_folder_of_a_model_are_no_part_of_it(folders, tmp_path):
+    model = shutil.copytree(folders[0], tmp_path / "model")
+    digest = predict._digest(str(model), model / "answers.txt")
+    write_text(model / "answers.txt", "a")
+    assert predict._digest(str(model), model / "answers.txt") == digest != predict._digest(str(model), tmp_path / "b")
 
 
 def test_an_output_is_not_mixed(folders, tmp_path):

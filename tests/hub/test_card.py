@@ -1,6 +1,7 @@
 """Every saved model has a card that states what is known, in English or Portuguese, and whose example runs."""
 
 import ast
+import json
 import re
 from dataclasses import replace
 from itertools import product
@@ -283,6 +284,15 @@ def test_an_example_may_have_any_words(example, folder):
     code = usage(make_card(folder, CardFacts(example=example), repository="ana/EXAMPLE"))
     strings = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
     assert {example, "ana/EXAMPLE"} <= set(strings)
+
+
+def test_infinite_figures_are_left_out(folder):
+    metrics = {
+        "test": {"model": {"word_perplexity": None, "bits_per_byte": 2.0}, "uniform": {"word_perplexity": None}}
+    }
+    (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    assert CardFacts.read(folder).tests == {"test": {"model": {"bits_per_byte": 2.0}, "uniform": {}}}
+    assert "bits" in make_card(folder).text
 
 
 def test_scores_of_the_validation_data_are_not_called_those_of_a_test(folder):

@@ -61,7 +61,7 @@ def test_readings_come_best_first_with_their_probability(tagger):
     assert (word.confidence, word.source, word.ambiguous) == (pytest.approx(0.75), "model", ())
 
 
-def test_a_lexicon_comes_first(tagger):
+def test_a_lexicon_comes_first(tagger, monkeypatch):
     phonemizer = Phonemizer(
         tagger,
         {("br", "de"): [phones("d ʒ ɪ")], ("br", "gosto"): []},
@@ -80,6 +80,9 @@ def test_a_lexicon_comes_first(tagger):
     assert found[2] == "o ˈde"
     with_signs = Phonemizer(tagger, lexicon=signs).phonemize("de 24,5. De", "br")
     assert with_signs == Phonemizer(tagger).phonemize("de 24,5. De", "br")
+    monkeypatch.setattr(module, "LANGUAGES", {})  # of which no number can be read out
+    with warnings.catch_warnings(action="error"):
+        assert Phonemizer(tagger, lexicon=signs).phonemize("mp3", "br") == "a"
 
 
 def test_homographs_have_both_readings(tagger):
@@ -191,7 +194,7 @@ def test_a_saved_model_is_read_with_what_its_folder_knows(tmp_path):
 def test_a_missing_lexicon_wrong_texts_and_models_that_write_no_phones_are_refused(tagger, tmp_path):
     with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
         Phonemizer(tagger).phonemize(["casa", 3], "br")
-    with pytest.raises(TypeError, match=r"expected a str, .*; of a file, give its text"):
+    with pytest.raises(TypeError, match=r"expected a str, .*; for a file, give its text"):
         Phonemizer(tagger).phonemize(tmp_path, "br")
     with pytest.raises(TypeError, match="`phone_separator` is None"):
         Phonemizer(tagger).phonemize("casa", "br", phone_separator=None)

@@ -75,6 +75,7 @@ def test_labels_of_pairs_of_texts(tmp_path):
     )
     scores, output = read_metrics(tmp_path / "model")["test"], tmp_path / "scores.json"
     assert scores["model"]["accuracy"] == 1
+    assert [row["text_pair"] for row in read_predictions(tmp_path / "model")[:5]] == ["a", "bb", "a", "bb", ""]
     run_command("evaluate", tmp_path / "model", "--test_file", pairs, "--output", output)
     for name, found in json.loads(output.read_text(encoding="utf-8"))["test"].items():
         assert found == pytest.approx(scores[name])
@@ -232,3 +233,17 @@ def test_the_decoder_of_the_sample_is_missed_before_the_data_are_read(tmp_path, 
     reason = refusal("finetune_generation", tmp_path, *start)
     assert reason.startswith("--model_name_or_path outputs/pretrain_causal: found no config.json")
     assert "`python recipes/pretrain_causal.py` saves one there" in reason
+
+
+def test_pairs_that_a_saved_tagger_of_letters_cannot_write_are_left_out(trained, tmp_path, capsys):
+    saved, file = trained("finetune_letters").folder, CASES["finetune_letters"].files["train.tsv"]
+    unknown = "\t".join(["aa", "ʘ ʘ", *file.splitlines()[0].split("\t")[2:]]) + "\n"
+    for name, content in (("more.tsv", file + unknown), ("other.tsv", unknown)):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+        files = {"train_file": tmp_path / name, "validation_file": tmp_path / "more.tsv", "min_piece_count": 1}
+        words = refused_files("finetune_letters", tmp_path, model_name_or_path=saved, **files, max_steps=1)
+        if name == "other.tsv":
+            assert "train: found no pair" in refusal("finetune_letters", tmp_path, *words)
+        else:
+            run_here("finetune_letters", tmp_path, *words)
+            assert "train: 1 pairs need what the saved tagger does not have" in capsys.readouterr().out

@@ -128,3 +128,9 @@ def test_a_model_without_the_options_of_ours_is_refused(kind, tmp_path):
     assert refusal("pretrain_causal", tmp_path, *words).endswith(
         f"found a model of type {kind}; expected atenta_decoder"
     )
+
+
+def test_a_saved_encoder_predicts_as_many_words_as_before(trained, tmp_path):
+    saved = trained("pretrain_masked").folder
+    words = refused_files("pretrain_masked", tmp_path, model_name_or_path=saved, num_words=3)
+    assert "the saved model predicts 0" in refusal("pretrain_masked", tmp_path, *words)

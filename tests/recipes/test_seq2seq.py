@@ -60,6 +60,13 @@ def test_generation_is_not_cut_at_a_default_length(trained):
     assert generation["max_length"] == 2 * len("V<3>\n")  # twice the longest target with its <eos>
 
 
+def test_answers_may_be_as_long_as_those_of_training(run_pairs, tmp_path):
+    folder = run_pairs(("a", "b" * 9), ("b", "a"), validation_file=write_lines(tmp_path / "short.tsv", "a\tb"))
+    assert (
+        json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))["max_length"] == len("b" * 9) + 1
+    )
+
+
 def test_the_best_checkpoint_may_be_that_of_a_metric_that_needs_the_sources(run_pairs, tmp_path):
     chosen = {"metrics": ["length_ratio", "copied"], "metric_for_best_model": "length_ratio", "num_beams": 1}
     folder = run_pairs(*PAIRS, test_file=tmp_path / "pairs.tsv", eval_steps=2, save_steps=2, **chosen)
@@ -124,6 +131,7 @@ def test_units_and_several_right_targets(run_pairs):
     found = read_predictions(folder)
     assert [row["source"] for row in found] == ["casa", "chá", "tia"]
     assert found[2]["output 1"] in ("t͡ʃ i ɐ", "t i ɐ")
+    assert found[2]["gold"] == "t͡ʃ i ɐ | t i ɐ"
     assert read_metrics(folder)["test"]["model"] == {"exact_match": 1.0, "phone_error_rate": 0.0}
 
 

@@ -102,7 +102,7 @@ def test_questions_and_neighbours(tmp_path):
         **{"max_neighbours": 5, "output_dir": tmp_path / "model"},
     }
     done = run_recorded(NAME, tmp_path, *tiny(NAME, **options))
-    assert "2 training rows, those of 2 passages, validate instead" in done.stdout
+    assert "2 training rows, those of 2 passages, are for validation instead" in done.stdout
     assert "are longer than 16 tokens: their beginnings are trained on" in done.stdout
     assert read_metrics(tmp_path / "model")["card"]["rows"] == {"train": 11, "validation": 2, "test": 8}
     assert read_metrics(tmp_path / "model")["passages"] == 8  # neighbours are not searched

@@ -242,3 +242,10 @@ def test_streams_are_encoded_lazily(load_pairs, files, training, tokenizer):
     encoded = encode_rows({"train": splits["train"]}, training, partial(encode_counted, tokenizer=tokenizer))
     assert calls == []
     assert [row["input_ids"] for row in encoded["train"]] == tokenizer(["ser", "ver"]).input_ids
+
+
+def test_files_without_headers_have_one_order_of_columns(tmp_path):
+    pairs = [f"{word}\t{tag}\t{word}x" for word in "abcdefghijk" for tag in ("sg", "pl")]
+    files = [str(write_lines(tmp_path / name, *of_file)) for name, of_file in (("a.tsv", pairs), ("b.tsv", pairs[:4]))]
+    with pytest.raises(ValueError, match=r"b.tsv: found the columns source, target, tags .*a.tsv"):
+        list(load_module.missing_headers(files, PAIRS))

@@ -323,6 +323,13 @@ def test_hub_stream_keeps_its_shards(splits_of, hub):
     assert [list(split_dataset_by_node(train, rank, world_size=2)) for rank in range(2)] == [rows("a"), rows("b")]
 
 
+def test_a_set_that_datasets_cannot_read_is_named(splits_of, hub, tmp_path):
+    folder = hub(train="a", validation="c")
+    (tmp_path / "hub" / "train.jsonl").write_text('{"source": "a"}\n{"source"', encoding="utf-8")
+    with pytest.raises(ValueError, match=f"--dataset_name {folder}: "):
+        splits_of(dataset_name=folder)
+
+
 @pytest.mark.parametrize("streaming", [False, True])
 def test_bad_hub_row(splits_of, hub, streaming):
     folder = hub(train="a ", validation="c")

@@ -76,7 +76,7 @@ def test_whole_passages_validate_where_validation_is_the_test(capsys):
     assert len(splits["validation"]) == 2
     assert set(splits["train"]["positive"]) == set("abcde") - held
     assert splits["test"] is test
-    assert "those of 1 passages, validate instead" in capsys.readouterr().out
+    assert "those of 1 passages, are for validation instead" in capsys.readouterr().out
     with pytest.raises(SystemExit, match="found one passage to train on"):
         set_aside_validation({"train": rows_of("a", "a"), "validation": test, "test": test}, seed=0)
     of_its_own = {"train": rows_of("a", "b"), "validation": rows_of("c"), "test": rows_of("d")}

@@ -18,6 +18,7 @@ from safetensors import SafetensorError
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.hub.publishing import PushError
+from atenta.recipes.reading.records import BadRow
 from atenta.recipes.training import runs
 from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
 from atenta.recipes.training.options import RecipeArguments
@@ -375,6 +376,14 @@ def test_a_device_that_is_full(tmp_path):
     with pytest.raises(SystemExit, match=r"The disk is full or fails: .*checkpoint-2 is kept"):
         run_recipe(lambda: train(trainer))
     assert not is_complete(tmp_path / "checkpoint-3")
+
+
+def test_a_malformed_row_of_a_stream_ends_a_run_in_one_line():
+    def fail():
+        raise BadRow("a.tsv, line 2", "found\nno tab")
+
+    with pytest.raises(SystemExit, match=r"\Aa.tsv, line 2: found\\nno tab\Z"):
+        run_recipe(fail)
 
 
 @pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "no"), KeyError("a bug")])
