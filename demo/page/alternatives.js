@@ -9,7 +9,7 @@ let leaving = 0;
 
 /**
  * Return a mark. `place` names it in its text, and `label` says it to screen readers; `listed` are the alternatives,
- * `{parts, probability, name}`: three parts, of which the second is what changes, a probability, if one is known, and
+ * `{parts, probability, name}`: three parts, of which the second is what changes, a probability, and
  * what screen readers say for the parts, if they would not say them. `current` is the index of the one that the text has. `choose(index)` is called when somebody decides.
  */
 export function makeMark({ text = "", place, label, listed, current, choose }) {
@@ -72,9 +72,9 @@ function showAlternatives(mark, listed, current, choose) {
     changes.textContent = parts[1];
     spelling.append(parts[0], changes, parts[2]);
     spelling.className = "spelling";
-    bar.value = probability ?? 0;
+    bar.value = probability;
     bar.setAttribute("aria-hidden", "true");
-    share.textContent = probability === undefined ? "—" : percent(probability);
+    share.textContent = percent(probability);
     option.append(spelling, bar, share);
     if (name) option.setAttribute("aria-label", `${name}, ${share.textContent}`);
     option.addEventListener("pointerdown", (event) => event.preventDefault()); // the mark keeps the focus
@@ -105,6 +105,7 @@ function activate(index) {
 }
 
 function press(event, mark, open) {
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
   const marks = [...mark.parentElement.querySelectorAll(".mark")], step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
   const next = { Home: marks[0], End: marks.at(-1) }[event.key] ?? marks[marks.indexOf(mark) + step];
   const turn = { ArrowUp: -1, ArrowDown: 1 }[event.key];

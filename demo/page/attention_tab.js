@@ -120,7 +120,7 @@ function pick(index) {
 }
 
 function press(event) {
-  if (written === null) return;
+  if (written === null || event.altKey || event.ctrlKey || event.metaKey) return;
   const last = written.target.length - 1, now = picked ?? -1;
   const next = {
     ArrowLeft: Math.max(0, now - 1), ArrowRight: Math.min(last, now + 1), Home: 0, End: last, Escape: null,

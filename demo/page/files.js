@@ -25,7 +25,7 @@ export function startFiles() {
     event.preventDefault();
     drop.hidden = false;
   });
-  addEventListener("dragleave", (event) => { drop.hidden = event.relatedTarget === null; });
+  addEventListener("dragleave", (event) => { if (event.relatedTarget === null) drop.hidden = true; });
   addEventListener("drop", (event) => {
     drop.hidden = true;
     if (!event.dataTransfer.files.length) return;
@@ -39,9 +39,15 @@ export function startFiles() {
 }
 
 async function open(file) {
-  let text;
+  let bytes, text;
   try {
-    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
+    bytes = await file.arrayBuffer();
+  } catch (error) {
+    forget();
+    return failed(error);
+  }
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     forget();
     return problem(say("notText", { name: file.name }));

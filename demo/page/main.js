@@ -26,6 +26,7 @@ function open(tab) {
 tabs.forEach((tab, index) => {
   tab.addEventListener("click", () => open(tab));
   tab.addEventListener("keydown", (event) => {
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     const next = { Home: tabs[0], End: tabs.at(-1) }[event.key] ??
       tabs[(index + steps[event.key] + tabs.length) % tabs.length];
     if (!next) return;

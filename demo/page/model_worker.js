@@ -3,7 +3,7 @@
 // A request is {id, task, text}; the answers are {id, share} while it goes on, with null as long as its model is loaded,
 // then {id, result}, {id, stale: true} if a newer request for the same task has come meanwhile, or {id, error}. A request
 // without an id cancels its task.
-// Tasks go on side by side, but a file waits, between two batches, until all that was typed is answered.
+// Tasks go on side by side, but a file waits, between two batches, until all that was typed to be restored is answered.
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
 import { loadPhonemizer } from "./phonemizer.js";
@@ -66,5 +66,5 @@ addEventListener("message", ({ data }) => {
   newest[data.task] = data.id;
   if (!data.id) return;
   const answered = answer(data);
-  if (data.task !== "file") typed = Promise.all([typed, answered]);
+  if (data.task === "type") typed = Promise.all([typed, answered]);
 });

@@ -1,23 +1,30 @@
 // The page's side of model_worker.js: functions that ask the models.
 
-const worker = new Worker(new URL("model_worker.js", import.meta.url), { type: "module" });
+let worker = null; // started with the first request, and after an error with the next one
 const waiting = new Map(); // by the id of the request
 const newest = {}; // id of the newest request for each task; what comes of older ones is late
 let last = 0;
 
-worker.addEventListener("message", ({ data: { id, share, result, stale, error } }) => {
-  const { task, resolve, reject, progress } = waiting.get(id), late = newest[task] !== id;
-  if (share !== undefined) return late || progress(share);
-  waiting.delete(id);
-  if (stale || late) resolve(null);
-  else if (error !== undefined) reject(Object.assign(new Error(error.message), error));
-  else resolve(result);
-});
-
-worker.addEventListener("error", (event) => {
-  for (const { reject } of waiting.values()) reject(new Error(event.message || "model_worker.js"));
-  waiting.clear();
-});
+function start() {
+  const started = new Worker(new URL("model_worker.js", import.meta.url), { type: "module" });
+  started.addEventListener("message", ({ data: { id, share, result, stale, error } }) => {
+    if (!waiting.has(id)) return; // of a worker that has failed
+    const { task, resolve, reject, progress } = waiting.get(id), late = newest[task] !== id;
+    if (share !== undefined) return late || progress(share);
+    waiting.delete(id);
+    if (stale || late) resolve(null);
+    else if (error !== undefined) reject(Object.assign(new Error(error.message), error));
+    else resolve(result);
+  });
+  started.addEventListener("error", (event) => {
+    started.terminate();
+    worker = null;
+    const error = Object.assign(new Error(event.message || "model_worker.js"), { isOfLoading: true });
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  });
+  return started;
+}
 
 /**
  * Ask for a task: "type" and "file", with `{text, restored, variant}`, are read by a tagger of characters, "write" is
@@ -30,6 +37,7 @@ export function ask(task, text, progress = () => {}) {
   return new Promise((resolve, reject) => {
     newest[task] = ++last;
     waiting.set(last, { task, resolve, reject, progress });
+    worker ??= start();
     worker.postMessage({ id: last, task, text });
   });
 }
@@ -37,5 +45,5 @@ export function ask(task, text, progress = () => {}) {
 /** End a task that goes on. */
 export function cancel(task) {
   newest[task] = undefined;
-  worker.postMessage({ task });
+  worker?.postMessage({ task });
 }

@@ -50,12 +50,14 @@ async function read() {
       delete counts.dataset.words;
       counts.textContent = "";
     }
+    copy.disabled = true;
     failed(error);
   }
 }
 
 function show() {
   if (reading === null || panel.hidden) return;
+  copy.disabled = false;
   const { words, gaps, milliseconds } = reading, count = (holds) => words.filter(holds).length;
   showPieces(output, words.flatMap((word, place) => [gaps[place], pieceOf(word, place)]).concat(gaps.at(-1)));
   delete counts.dataset.words;
@@ -65,6 +67,7 @@ function show() {
     two: count(({ ambiguous }) => ambiguous.length),
     unread: count(({ readings }) => !readings.length),
     time: milliseconds && duration(milliseconds),
+    cut: given.value.length >= given.maxLength && given.maxLength,
   });
 }
 

@@ -41,11 +41,19 @@ export class Progress {
     const quarter = Math.floor(share * 4); // more often would drown what else is spoken
     if (quarter === this.#quarter) return;
     this.#quarter = quarter;
-    spoken.textContent = this.#figures.textContent;
+    this.speak(this.#figures.textContent);
   }
 
-  /** Take the bar away. */
+  /** Take the bar away, and return whether it was there. */
   stop() {
+    const wasShown = this.shown;
+    if (wasShown) this.speak("");
     this.#element.hidden = true;
+    return wasShown;
+  }
+
+  /** Let screen readers say a text, such as the result of a long reading. */
+  speak(text) {
+    spoken.textContent = text;
   }
 }

@@ -4,7 +4,6 @@
 import * as ort from "./onnxruntime/ort.wasm.bundle.min.mjs";
 
 ort.env.wasm.numThreads = 1;
-ort.env.wasm.wasmPaths = { wasm: new URL("onnxruntime/ort-wasm-simd-threaded.wasm", import.meta.url).href };
 ort.env.logLevel = "error";
 
 /** Return the answer of the page's own server for a file, as a Response; an Error that names the file otherwise. */
@@ -22,7 +21,11 @@ const QUIET = { logSeverityLevel: 3 }; // errors only: TensorScatter warns of ea
 /** Return a function that runs an ONNX file of the page: a map of tensors to a map of tensors. */
 export async function openSession(path) {
   const bytes = new Uint8Array(await (await fetchFile(path)).arrayBuffer());
-  const session = await inTurn(() => ort.InferenceSession.create(bytes, QUIET));
+  const session = await inTurn(async () => {
+    // The runtime would never try again to fetch its own file.
+    ort.env.wasm.wasmBinary ??= await (await fetchFile("onnxruntime/ort-wasm-simd-threaded.wasm")).arrayBuffer();
+    return ort.InferenceSession.create(bytes, QUIET);
+  });
   return (feeds) => inTurn(() => session.run(feeds, QUIET));
 }
 

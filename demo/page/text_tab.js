@@ -21,7 +21,7 @@ export function startText() {
   slider.addEventListener("input", show);
   startCopying(copy, () => {
     hideAlternatives();
-    return reading === null ? "" : restored(reading, minConfidence(), chosen);
+    return restored(reading, minConfidence(), chosen);
   });
   onSwitch(() => {
     typed.stop();
@@ -47,10 +47,11 @@ export const minConfidence = () => Number(slider.value);
 
 /** Put a text into the box, as if it had been typed. */
 export function putText(text) {
+  given.focus();
+  given.select();
+  if (!document.execCommand("insertText", false, text)) given.value = text; // the first can be undone
   typed.isExample = false;
   typed.stop();
-  given.value = text;
-  given.focus();
   read();
 }
 
@@ -65,15 +66,18 @@ async function read() {
       wait(isFirst);
     });
     if (answer === null) return; // a newer text is being read, or none
-    progress.stop();
-    wait();
+    const wasLong = progress.stop();
     chosen = possible(answer, carried(reading?.codes, answer.codes, chosen));
     reading = isFirst ? { ...answer, milliseconds: 0 } : answer;
+    wait();
     solved();
     show();
+    if (wasLong) progress.speak(counts.textContent);
   } catch (error) {
     progress.stop();
     wait();
+    output.setAttribute("aria-busy", reading !== null); // it is of an earlier text
+    copy.disabled = true;
     if (counts.dataset.words === "loading") forgetCounts();
     failed(error);
   }
@@ -83,7 +87,7 @@ async function read() {
 function wait(isLoading = false) {
   const isEarlier = progress.shown || (isLoading && reading !== null);
   output.setAttribute("aria-busy", isEarlier);
-  copy.disabled = isEarlier;
+  copy.disabled = isEarlier || reading === null;
   counts.hidden = progress.shown;
   if (isLoading) tell("loading");
 }
@@ -104,12 +108,13 @@ function stopReading() {
   typed.stop();
   cancel("type");
   progress.stop();
-  wait();
   hideAlternatives();
   reading = null;
   chosen = new Map();
   output.textContent = "";
+  wait();
   tell("textCancelled");
+  progress.speak(counts.textContent);
   given.focus();
 }
 

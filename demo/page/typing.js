@@ -24,6 +24,7 @@ export class TypedBox {
 
 /** Let a button copy what `text()` returns. */
 export function startCopying(button, text) {
+  button.hidden = !navigator.clipboard; // which pages of http do not have
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(text());

@@ -71,9 +71,9 @@ const WORDS = {
     portugal: "Portugal",
     twoReadings: "two readings: the model does not read the sentence; choose the right one",
     phonesHint: "Point at a marked word, tap it, or go there with Tab and ← →. ↑ ↓ and Enter choose another reading.",
-    reading: ({ phones, word, percent }) => `${phones} for ${word}${percent && `, ${percent} sure`}`,
-    phonesCounts: ({ words, doubtful, two, unread, time }) =>
-      `${plural(words, "word", "words")} · ${format(doubtful)} doubtful · ${format(two)} with two readings${unread ? ` · ${format(unread)} not read` : ""}${time ? ` · ${time}` : ""}`,
+    reading: ({ phones, word, percent }) => `${phones} for ${word}, ${percent} sure`,
+    phonesCounts: ({ words, doubtful, two, unread, time, cut }) =>
+      `${plural(words, "word", "words")} · ${format(doubtful)} doubtful · ${format(two)} with two readings${unread ? ` · ${format(unread)} not read` : ""}${time ? ` · ${time}` : ""}${cut ? ` · only the first ${format(cut)} characters fit` : ""}`,
     phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
     footer: "Everything runs in your browser: what you type and open is not sent anywhere. Each tab and each switch, once used, works without a network.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
@@ -150,9 +150,9 @@ const WORDS = {
     portugal: "Portugal",
     twoReadings: "duas leituras: o modelo não lê a frase; escolha a certa",
     phonesHint: "Aponte para uma palavra marcada, toque nela ou vá até ela com Tab e ← →. ↑ ↓ e Enter escolhem outra leitura.",
-    reading: ({ phones, word, percent }) => `${phones} para ${word}${percent && `, certeza de ${percent}`}`,
-    phonesCounts: ({ words, doubtful, two, unread, time }) =>
-      `${plural(words, "palavra", "palavras")} · ${plural(doubtful, "duvidosa", "duvidosas")} · ${format(two)} com duas leituras${unread ? ` · ${plural(unread, "sem leitura", "sem leitura")}` : ""}${time ? ` · ${time}` : ""}`,
+    reading: ({ phones, word, percent }) => `${phones} para ${word}, certeza de ${percent}`,
+    phonesCounts: ({ words, doubtful, two, unread, time, cut }) =>
+      `${plural(words, "palavra", "palavras")} · ${plural(doubtful, "duvidosa", "duvidosas")} · ${format(two)} com duas leituras${unread ? ` · ${format(unread)} sem leitura` : ""}${time ? ` · ${time}` : ""}${cut ? ` · só cabem os primeiros ${format(cut)} caracteres` : ""}`,
     phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
     footer: "Tudo roda no seu navegador: o que você digita e abre não é enviado a lugar nenhum. Cada aba e cada opção, depois de usada, funciona sem rede.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",

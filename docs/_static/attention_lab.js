@@ -147,6 +147,7 @@ class AttentionLab {
     });
     for (const end of ["pointerup", "pointercancel"]) cell.addEventListener(end, () => { cell.onpointermove = null; });
     cell.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey) return;
       const by = { ArrowUp: 1, ArrowDown: -1, PageUp: 10, PageDown: -10 }[event.key];
       const all = this.cells[name].flat(), next = all[all.indexOf(cell) + ({ ArrowLeft: -1, ArrowRight: 1 }[event.key] ?? NaN)];
       if (!by && !next) return;
@@ -179,6 +180,7 @@ class AttentionLab {
         }
         cell.classList.toggle("faint", STEPS.indexOf(name) > 4 && name !== "output" && state.hidden[row][column]);
         if (name === "weights") cell.style.setProperty("--weight", `${Math.round(100 * (value || 0))}%`);
+        cell.classList.toggle("strong", name === "weights" && value > 0.5);
         if (typeof printed !== "number") return;
         const isWrong = !(Math.abs(printed - value) <= this.example.tolerance);
         wrong += isWrong;

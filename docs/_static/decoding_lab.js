@@ -180,6 +180,7 @@ class DecodingLab {
     const beam = this.decoding.beams[at], p = nextProbabilities(beam.logits, this.options)[id];
     this.decoding.follow([{ beam, id, score: beam.score + Math.log(p) }]);
     this.#show();
+    if (this.decoding.isOver) this.buttons.back.focus(); // there are no letters to choose from any more
   }
 
   #textOf(beam) {

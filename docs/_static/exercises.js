@@ -14,12 +14,15 @@ function normalNumber(value) {
   return `${mantissa}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** Return what a piece of text may mean, in normal form: text, a number with a decimal comma, one with a point. */
+/** Return what a piece of text may mean, in normal form: text, a number with a comma or a point, a fraction, a share. */
 function normalForms(piece) {
   const text = piece.trim().replace(/^(["'])(.*)\1$/, "$2").trim().replace("−", "-");
   const numbers = [text, text.replaceAll(".", "").replace(",", "."), text.replaceAll(",", "")]
     .filter((each) => /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(each))
     .map((each) => normalNumber(Number(each)));
+  const fraction = /^([-+]?\d+) ?\/ ?([1-9]\d*)$/.exec(text), share = /^([-+]?\d+(?:[.,]\d+)?) ?%$/.exec(text);
+  if (fraction) numbers.push(normalNumber(fraction[1] / fraction[2]));
+  if (share) numbers.push(normalNumber(Number(share[1].replace(",", ".")) / 100));
   return [...new Set([...numbers, text.normalize("NFC").toLowerCase()])];
 }
 
