@@ -143,7 +143,7 @@ _NAMES = "anchor\tpositive|ab\tabc|cb\tcab|ce\tcea|oe\toeb"
 _PREDICT = ("predict", "FOLDER")
 _MODEL = ("--model", "FOLDER", "--output_dir", "OUTPUT")
 
-_SEARCH = "--model_name_or_path FOLDER --query ao --text_folder PASSAGES --output_dir OUTPUT --overwrite_output_dir"
+_SEARCH = "--model_name_or_path FOLDER --query ao --text_folder PASSAGES --output_dir OUTPUT"
 _SEQ2SEQ = _command(
     *("train", "seq2seq", "--model_name_or_path", "FOLDER", "--train_file", _PAIRS, "--validation_file", f"v{_PAIRS}"),
     *("--output_dir", "OUTPUT", *_STEPS.split()),
