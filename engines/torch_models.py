@@ -59,7 +59,7 @@ class TorchHead:
         names = ["input_ids", "attention_mask"]
         if getattr(self.model.config, "type_vocab_size", 0):
             names.append("token_type_ids")
-        outputs = self.model(**{name: torch.from_numpy(inputs[name]) for name in names})
+        outputs = self.model(**{name: torch.from_numpy(inputs[name]) for name in names}, return_dict=True)
         return {name: value.numpy() for name, value in named_outputs(outputs).items()}
 
 
@@ -91,7 +91,7 @@ class TorchTexts:
             return self._run(ids)[:, -1:]
         with torch.inference_mode():
             self.rows["position_ids"] = source_positions(ids, self.rows["attention_mask"], ids, config.tag_token_ids)
-            encoded = self.model.get_encoder()(input_ids=ids, **self.rows)
+            encoded = self.model.get_encoder()(input_ids=ids, return_dict=True, **self.rows)
         self.rows["last_hidden_state"] = encoded.last_hidden_state
         return self._run(torch.full((len(ids), 1), config.decoder_start_token_id))
 
@@ -124,6 +124,6 @@ class TorchTexts:
             inputs["decoder_input_ids"] = ids
         else:
             inputs["input_ids"] = ids
-        outputs = self.model(**inputs, past_key_values=self.cache, use_cache=True)
+        outputs = self.model(**inputs, past_key_values=self.cache, use_cache=True, return_dict=True)
         self.cache = outputs[CACHE_NAME]
         return outputs.logits.numpy()

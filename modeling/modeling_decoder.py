@@ -240,7 +240,14 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, AtentaGenerationMix
             cross-entropy in nats.
         """
         outputs = self.model(
-            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs
+            input_ids,
+            attention_mask,
+            position_ids,
+            past_key_values,
+            inputs_embeds,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
         )
         kept = slice(-logits_to_keep, None) if isinstance(logits_to_keep, int) else logits_to_keep
         logits = self.lm_head(outputs.last_hidden_state[:, kept])
@@ -293,7 +300,14 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
             `logits` (batch, num_labels); with labels, `loss`, the mean (binary) cross-entropy or squared error.
         """
         outputs = self.model(
-            input_ids, attention_mask, position_ids, past_key_values, inputs_embeds, use_cache=use_cache, **kwargs
+            input_ids,
+            attention_mask,
+            position_ids,
+            past_key_values,
+            inputs_embeds,
+            use_cache=use_cache,
+            return_dict=True,
+            **kwargs,
         )
         hidden_states = outputs.last_hidden_state
         batch, length = hidden_states.shape[:2]

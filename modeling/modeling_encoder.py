@@ -204,7 +204,9 @@ class AtentaEncoderWithHead(AtentaEncoderPreTrainedModel):
         **kwargs: Unpack[TransformersKwargs],
     ) -> ModelOutput:
         """Return `logits` and, with labels, `loss`. For the other inputs, see [`AtentaEncoderModel.forward`]."""
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
         logits = self.compute_logits(outputs)
         loss = None if labels is None else self.compute_loss(logits, labels, **kwargs)
         return self.output_class(loss=loss, logits=logits, **without_states(outputs))
@@ -292,7 +294,9 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
         Returns:
             `start_logits` and `end_logits` (batch, length); with labels, `loss`, their mean cross-entropy in nats.
         """
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
         loss = None
         if start_positions is not None and end_positions is not None:

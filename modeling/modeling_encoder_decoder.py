@@ -201,6 +201,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
                 attention_mask=attention_mask,
                 position_ids=position_ids,
                 inputs_embeds=inputs_embeds,
+                return_dict=True,
                 **kwargs,
             )
         elif not isinstance(encoder_outputs, ModelOutput):
@@ -215,6 +216,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             encoder_hidden_states=encoder_outputs.last_hidden_state,
             encoder_attention_mask=attention_mask,
             encoder_position_ids=position_ids,
+            return_dict=True,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -248,16 +250,20 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self.post_init()
 
     def generate(self, inputs: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Generate targets as in transformers, with the source's positions if the model has feature tags.
+        """Generate targets as in transformers, with the source's mask, and its positions if the model has feature tags.
 
-        The positions are found here because later steps see the encoder's output instead of the ids.
+        Without a mask, `<pad>` is hidden, as transformers does for decoders alone. The positions are found here because
+        later steps see the encoder's output instead of the ids.
         """
         input_ids = kwargs.get("input_ids") if inputs is None else inputs
-        attention_mask, pad = kwargs.get("attention_mask"), self.config.pad_token_id
+        pad = self.config.pad_token_id
+        if input_ids is not None and kwargs.get("attention_mask") is None and pad not in (None, *end_ids(self.config.eos_token_id)):
+            is_real = input_ids != pad
+            if not is_real.all():
+                kwargs["attention_mask"] = is_real.long()
         if self.config.tag_token_ids and input_ids is not None and kwargs.get("position_ids") is None:
-            if attention_mask is None and pad is not None and pad not in end_ids(self.config.eos_token_id):
-                attention_mask = input_ids != pad  # as transformers finds it
-            kwargs["position_ids"] = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
+            mask = kwargs.get("attention_mask")
+            kwargs["position_ids"] = source_positions(input_ids, mask, input_ids, self.config.tag_token_ids)
         return super().generate(inputs, *args, **kwargs)
 
     @staticmethod
@@ -349,6 +355,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,
+            return_dict=True,
             **kwargs,
         )
         logits = self.lm_head(outputs.last_hidden_state)

@@ -102,7 +102,9 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         word_labels = kwargs.pop("word_labels", None)  # no parameter: Trainer would give no loss without them
         if word_labels is not None and self.word_head is None:
             raise ValueError("The model has num_words=0 and predicts no words; expected no word_labels.")
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
+        outputs = self.model(
+            input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, return_dict=True, **kwargs
+        )
         prediction_logits = self.lm_head(outputs.last_hidden_state)
         seq_relationship_logits = self.seq_relationship(outputs.pooler_output)
         loss = None

@@ -11,6 +11,7 @@ from atenta import (
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
     AtentaEncoderDecoderModel,
+    AtentaEncoderForPreTraining,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
@@ -35,6 +36,17 @@ def test_classifier_dropout(model_class):
     assert torch.equal(model(ids).logits, model(ids).logits)
     model.train()
     assert not torch.equal(model(ids).logits, model(ids).logits)
+
+
+@pytest.mark.parametrize("model_class", named((*WITH_DROPOUT, AtentaDecoderForCausalLM, AtentaEncoderForPreTraining)))
+def test_a_configuration_may_ask_for_tuples(model_class):
+    model, inputs = tiny_model(model_class), inputs_for(model_class)
+    expected = model(**inputs).to_tuple()
+    model.config.return_dict = False
+    found = model(**inputs)
+    assert isinstance(found, tuple)
+    assert torch.equal(found[0], expected[0])
+    assert torch.equal(model(**inputs, return_dict=True)[0], expected[0])
 
 
 def test_a_model_that_could_not_be_loaded_is_not_saved(tmp_path):

@@ -123,6 +123,16 @@ def test_what_is_no_padding_has_a_position_in_generation(pad_token_id):
     assert_equal(torch.stack(found.scores), torch.stack(expected.scores))
 
 
+@pytest.mark.parametrize("tags", [(), TAGS])
+def test_padding_is_hidden_in_generation_without_a_mask(tags):
+    model = rotary_model(tag_token_ids=list(tags))
+    source = torch.cat([torch.tensor([[30], [31], [32]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)
+    padded = torch.nn.functional.pad(source, (0, 4), value=model.config.pad_token_id)
+    options = {"max_new_tokens": 6, "output_scores": True, "return_dict_in_generate": True}
+    expected, found = (model.generate(each, **options) for each in (source, padded))
+    assert_close(torch.stack(found.scores), torch.stack(expected.scores), 1e-10)
+
+
 def test_without_ids_positions_are_needed():
     model, target = rotary_model(tag_token_ids=TAGS), texts()
     source = torch.cat([torch.tensor([[30], [31], [32]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)
