@@ -288,7 +288,7 @@ def test_a_file_that_has_not_changed_is_not_read_again_unless_the_cache_is_damag
 def test_outside_of_a_project_only_what_is_written_is_read_again(tmp_path, monkeypatch):
     settings = Settings(tmp_path, is_project=False)
     paths = [tmp_path / name for name in ("a.txt", "b.txt")]
-    for path, text in zip(paths, (BARE, RIGHT)):
+    for path, text in zip(paths, (BARE, f"{RIGHT} Sim.")):
         path.write_text(text, encoding="utf-8")
     checked, read, of_chunk = check_files(paths, settings), [], checker._check_chunk
     monkeypatch.setattr(checker, "_check_chunk", lambda paths, variant: read.extend(paths) or of_chunk(paths, variant))

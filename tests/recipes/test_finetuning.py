@@ -26,6 +26,7 @@ from support.recipe_cases import (
     write_files,
 )
 from support.recipes import (
+    arguments,
     assert_picture,
     load,
     read_metrics,
@@ -241,7 +242,8 @@ def test_pairs_that_a_saved_tagger_of_letters_cannot_write_are_left_out(trained,
     for name, content in (("more.tsv", file + unknown), ("other.tsv", unknown)):
         (tmp_path / name).write_text(content, encoding="utf-8")
         files = {"train_file": tmp_path / name, "validation_file": tmp_path / "more.tsv", "min_piece_count": 1}
-        words = refused_files("finetune_letters", tmp_path, model_name_or_path=saved, **files, max_steps=1)
+        options = CASES["finetune_letters"].options | {"model_name_or_path": saved, "max_steps": 1}
+        words = arguments(**files, **options, output_dir=tmp_path / name.partition(".")[0])
         if name == "other.tsv":
             assert "train: found no pair" in refusal("finetune_letters", tmp_path, *words)
         else:

@@ -1,6 +1,7 @@
 """Loading, reporting and encoding of rows, for files and for the sample data."""
 
 from functools import partial
+from string import ascii_lowercase
 
 import datasets
 import pytest
@@ -245,7 +246,7 @@ def test_streams_are_encoded_lazily(load_pairs, files, training, tokenizer):
 
 
 def test_files_without_headers_have_one_order_of_columns(tmp_path):
-    pairs = [f"{word}\t{tag}\t{word}x" for word in "abcdefghijk" for tag in ("sg", "pl")]
+    pairs = [f"{word}\t{tag}\t{word}x" for word in ascii_lowercase for tag in ("sg", "pl")]
     files = [str(write_lines(tmp_path / name, *of_file)) for name, of_file in (("a.tsv", pairs), ("b.tsv", pairs[:4]))]
     with pytest.raises(ValueError, match=r"b.tsv: found the columns source, target, tags .*a.tsv"):
         list(load_module.missing_headers(files, PAIRS))
