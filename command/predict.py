@@ -115,8 +115,9 @@ def _digest(model: str, output: Path) -> str:
     folder, digest = find_model(model), hashlib.sha256()
     for pattern in MODEL_FILES:
         for path in sorted(folder.glob(pattern)):
-            is_output = output.exists() and path.samefile(output)
-            if path.is_file() and not is_output and path.name not in ("metrics.json", "trainer_state.json"):
+            if not path.is_file() or path.name in ("metrics.json", "trainer_state.json"):
+                continue
+            if not (output.exists() and path.samefile(output)):
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()

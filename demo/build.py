@@ -76,7 +76,7 @@ def build_site(site: Path, trained: Path, phones: Path, speech: Path) -> None:
     if not RUNTIME.is_dir():
         raise FileNotFoundError(f"{RUNTIME} is not there; install onnxruntime-web: npm ci --prefix {DEMO.name}")
     found = [each.name for each in site.iterdir()] if site.exists() else []
-    if found and ("onnxruntime" not in found or any(name.startswith(".") for name in found)):  # such as .git
+    if found and ("onnxruntime" not in found or ".git" in found):
         raise FileExistsError(f"{site} has files other than this page's; give an empty folder or a new name.")
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(DEMO / "page", site)

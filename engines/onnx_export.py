@@ -239,7 +239,7 @@ class HeadOutputs(nn.Module):
     ) -> tuple[torch.Tensor, ...]:
         """Return the outputs that [`named_outputs`] names, as the model's own `forward` does."""
         segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
-        outputs = self.model(input_ids=input_ids, attention_mask=attention_mask, **segments)
+        outputs = self.model(input_ids=input_ids, attention_mask=attention_mask, return_dict=True, **segments)
         return tuple(named_outputs(outputs).values())
 
 

@@ -163,7 +163,7 @@ def check_export(path: Path) -> None:
 
 
 def remove_old_exports(folder: Path) -> list[Path]:
-    """Remove the ONNX files that were made from other weights than the model's now, and return their paths."""
+    """Remove the ONNX files that were not made from the model beside them as it is now, and return their paths."""
     names = [file_name(stem, kind) for stem in ("model", "encoder_model", "decoder_model") for kind in (None, "int8")]
     removed = []
     for path in filter(Path.is_file, map(folder.joinpath, names)):

@@ -250,19 +250,18 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self.post_init()
 
     def generate(self, inputs: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Generate targets as in transformers, with the source's mask, and its positions if the model has feature tags.
+        """Generate targets as in transformers, with the source's mask, and its positions if there are feature tags.
 
-        Without a mask, `<pad>` is hidden, as transformers does for decoders alone. The positions are found here because
-        later steps see the encoder's output instead of the ids.
+        Without a mask, `<pad>` is hidden, as transformers does for decoders alone. The positions are found here
+        because later steps see the encoder's output instead of the ids.
         """
         input_ids = kwargs.get("input_ids") if inputs is None else inputs
-        pad = self.config.pad_token_id
-        if input_ids is not None and kwargs.get("attention_mask") is None and pad not in (None, *end_ids(self.config.eos_token_id)):
+        pad, mask = self.config.pad_token_id, kwargs.get("attention_mask")
+        if input_ids is not None and mask is None and pad not in (None, *end_ids(self.config.eos_token_id)):
             is_real = input_ids != pad
             if not is_real.all():
-                kwargs["attention_mask"] = is_real.long()
+                mask = kwargs["attention_mask"] = is_real.long()
         if self.config.tag_token_ids and input_ids is not None and kwargs.get("position_ids") is None:
-            mask = kwargs.get("attention_mask")
             kwargs["position_ids"] = source_positions(input_ids, mask, input_ids, self.config.tag_token_ids)
         return super().generate(inputs, *args, **kwargs)
 

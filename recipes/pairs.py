@@ -34,11 +34,12 @@ _FEWEST_STEPS, _MOST_STEPS = 200, 10_000
 
 def main() -> None:
     """Choose the options that the pairs ask for, say which, and train with `seq2seq.py`."""
-    given = given_options()
-    if "num_beams" in given and "num_return_sequences" not in given:
-        sys.argv += ["--num_return_sequences", "1"]  # words.yaml has as many as its beams
-    options = parse_arguments(*seq2seq.OPTIONS, description=__doc__, default_config="words.yaml")
-    data, training = options[0], options[-1]
+    given, words = given_options(), sys.argv[1:]
+    has_width = "num_beams" in given and not given & {"config", "num_return_sequences"}
+    if has_width:
+        words += ["--num_return_sequences", "1"]  # until it is known whether there are as many as beams
+    options = parse_arguments(*seq2seq.OPTIONS, description=__doc__, default_config="words.yaml", arguments=words)
+    data, search, training = options[0], options[-2], options[-1]
     if not data.train_file:
         raise SystemExit(
             "Give --train_file, a file of your own pairs: source<TAB>target lines, csv, jsonl or parquet."
@@ -48,6 +49,8 @@ def main() -> None:
             count, kind, config = describe_pairs(data.train_file)
         chosen = {"config": config, "output_dir": str(Path("outputs", Path(data.train_file[0]).stem))}
         chosen["max_steps"] = "-1" if "num_train_epochs" in given else str(choose_steps(count))
+        if has_width and config == "words.yaml":
+            chosen["num_return_sequences"] = str(search.num_beams)
         words = [word for name, value in chosen.items() if name not in given for word in (f"--{name}", value)]
         sys.argv[1:1] = words  # which the card states too
         if training.process_index == 0:

@@ -311,5 +311,5 @@ def _run_in_torch(
         torch.from_numpy(each).to(model.device) for each in (input_ids, token_type_ids, attention_mask)
     )
     with torch.inference_mode():
-        logits = model(input_ids=ids, token_type_ids=hints, attention_mask=mask).logits
+        logits = model(input_ids=ids, token_type_ids=hints, attention_mask=mask, return_dict=True).logits
     return logits.float().cpu().numpy()

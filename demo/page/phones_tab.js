@@ -43,6 +43,7 @@ async function read() {
     chosen = carried(spelled(reading), spelled(answer), chosen);
     reading = isWarm ? answer : { ...answer, milliseconds: 0 };
     isWarm = true;
+    copy.disabled = false;
     solved();
     show();
   } catch (error) {
@@ -57,7 +58,6 @@ async function read() {
 
 function show() {
   if (reading === null || panel.hidden) return;
-  copy.disabled = false;
   const { words, gaps, milliseconds } = reading, count = (holds) => words.filter(holds).length;
   showPieces(output, words.flatMap((word, place) => [gaps[place], pieceOf(word, place)]).concat(gaps.at(-1)));
   delete counts.dataset.words;

@@ -151,7 +151,8 @@ def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str
     orders: dict[int, tuple[str, list[str]]] = {}  # by the number of columns
     for path in paths:
         names = (*row_format.columns, *row_format.optional)
-        if Path(path).suffix not in row_format.readers and not is_pipe(path) and lacks_header(path, names):
+        is_table = Path(path).suffix in (".tsv", ".csv") or Path(path).suffix not in row_format.readers
+        if is_table and not is_pipe(path) and lacks_header(path, names):
             record = next(row_format.read(path))
             fields = {} if isinstance(record, BadRow) else record[1]
             first, order = orders.setdefault(len(fields), (path, [*fields]))

@@ -387,22 +387,22 @@ class RestorationTask(Task):
             return {name: values[0] for name, values in made.items()}
 
         def read(path: str) -> Iterator[Record | BadRow]:  # a table of texts or of pairs
-            columns, optional = CHARACTER_PAIRS.columns, CHARACTER_PAIRS.optional
+            columns: tuple[str, ...] = CHARACTER_PAIRS.columns
+            optional: tuple[str, ...] = CHARACTER_PAIRS.optional
             with suppress(ValueError):
                 if not isinstance(next(read_table(path, ("text",))), BadRow):
                     columns, optional = ("text",), ()
             for record in read_table(path, columns, optional):
-                if isinstance(record, BadRow) or not isinstance(record[1].get("text"), str):
+                text = None if isinstance(record, BadRow) else record[1].get("text")
+                if not isinstance(text, str) or not text.strip():  # a pair, or a row that `check` refuses
                     yield record
                 else:
-                    where, fields = record
-                    cut = cut_documents({"text": [fields["text"]]}, unit)["text"]
-                    yield from ((where, {"text": text}) for text in cut)
+                    yield from ((record[0], {"text": each}) for each in cut_documents({"text": [text]}, unit)["text"])
 
         unit = self.options.get("sample_by", "document")
         readers = {".txt": partial(read_documents, sample_by=unit)}
         readers |= dict.fromkeys((".tsv", ".csv", ".jsonl", ".parquet"), read)
-        return replace(CHARACTER_PAIRS, readers=readers, check=check)
+        return replace(CHARACTER_PAIRS, optional=("domain", "text"), readers=readers, check=check)
 
     def fields(self, row: Row) -> Row:
         """Return the source."""

@@ -154,7 +154,8 @@ def run_recipe(main: Callable[[], None]) -> None:
     """Run a recipe. If it is interrupted, or the disk is full, say in a line what is kept and how to go on.
 
     Raises:
-        SystemExit: In these two cases; the exit status of an interrupted run is 130.
+        SystemExit: In these two cases, and for a malformed row of a stream; the exit status of an interrupted run is
+            130.
     """
     escape_missing_characters()
     try:

@@ -57,13 +57,10 @@ def check_saved_options(saved: Mapping[str, Any], config: Mapping[str, Any], fol
             raise ValueError(f"{file}: {name} is {found!r:.60}; expected {own}, as in config.json.")
 
 
-def default_length(saved: Mapping[str, Any]) -> dict[str, int | None]:
-    """Return the options that limit the outputs of an encoder-decoder if those that it is saved with do not.
-
-    A `max_length` of 20 is no choice: `Seq2SeqTrainer` writes it into each model that it evaluates.
-    """
-    is_limited = saved.get("max_length") not in (None, 20) or saved.get("max_new_tokens") is not None
-    return {} if is_limited else {"max_length": None, "max_new_tokens": _MOST_NEW_TOKENS}
+def default_length(saved: Mapping[str, Any]) -> dict[str, int]:
+    """Return the option that limits the outputs of an encoder-decoder if those that it is saved with do not."""
+    is_limited = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
+    return {} if is_limited else {"max_new_tokens": _MOST_NEW_TOKENS}
 
 
 def end_ids(eos_token_id: Any) -> tuple[int, ...]:

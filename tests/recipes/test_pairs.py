@@ -59,7 +59,8 @@ def test_steps_follow_the_number_of_pairs(count, steps):
 def test_what_is_given_is_kept(chosen):
     assert "--max_steps" not in chosen(["a\tA"], "--config", "hebrew.yaml")
     assert "--max_steps" not in chosen(["a\tA"], "--max-steps=3")
-    assert chosen(["a b\tA B"], "--num_beams", "2")["--num_return_sequences"] == "1"  # of words.yaml four
+    assert chosen(["a\tA"], "--num_beams", "2")["--num_return_sequences"] == "2"  # of words.yaml four
+    assert "--num_return_sequences" not in chosen(["a b\tA B"], "--num_beams", "2")
     assert chosen(["a\tA"], "--num_train_epochs", "3")["--max_steps"] == "-1"
     assert chosen(["a\tA", "no tab"], "--output_dir", "here")["--output_dir"] == "here"
 
