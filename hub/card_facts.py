@@ -205,11 +205,7 @@ class CardFacts:
         if unknown := sorted(described.keys() - {each.name for each in fields(cls)}):
             known = ", ".join(each.name for each in fields(cls))
             raise ValueError(f"found {', '.join(unknown)} under {_DESCRIPTION} of {METRICS}; expected some of {known}")
-        tests = {
-            name: each
-            for name, each in metrics.items()
-            if isinstance(each, Mapping) and isinstance(each.get("model"), Mapping)
-        }
+        tests = {name: each for name, each in metrics.items() if _is_test(each)}
         for name in ("by_length", "by_domain", "confidence", "wrong_words", "run"):
             described.setdefault(name, metrics.get(name, {}))
         return cls(**{"tests": tests, **described})
@@ -225,7 +221,7 @@ class CardFacts:
         if not path.is_file():
             return cls()
         try:
-            return cls.from_metrics(_without_null(read_saved(path)))
+            return cls.from_metrics(_without_infinite(read_saved(path)))
         except ValueError as error:
             raise ValueError(f"{path}: expected the figures of a run: {str(error).removeprefix(f'{path} ')}") from None
 
@@ -334,11 +330,20 @@ def _check_type(name: str, value: Any, expected: Any) -> None:
         raise ValueError(shorten(str(error).partition(" Errors: ")[0], 300, placeholder="…")) from None
 
 
-def _without_null(value: Any) -> Any:
-    """Return figures without those that are null, as infinite ones are saved."""
-    if not isinstance(value, dict):
-        return value
-    return {name: _without_null(inner) for name, inner in value.items() if inner is not None}
+def _without_infinite(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metrics without the scores of tests that are null, as infinite ones are saved."""
+
+    def finite(row: Any) -> Any:
+        return {name: each for name, each in row.items() if each is not None} if isinstance(row, Mapping) else row
+
+    return {
+        name: {kind: finite(row) for kind, row in each.items()} if _is_test(each) else each
+        for name, each in metrics.items()
+    }
+
+
+def _is_test(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("model"), Mapping)
 
 
 def _whole_numbers(value: Any) -> Iterator[int]:

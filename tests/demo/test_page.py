@@ -180,7 +180,7 @@ def test_the_reading_of_a_file_is_overtaken_by_a_newer_file_and_cancelled(open_p
     expect(page.locator("#file-state")).to_have_text("was cancelled")
     expect(page.locator("#save")).to_be_hidden()
     page.get_by_role("button", name="Português").click()
-    expect(page.locator("#file-state")).to_have_text("foi cancelado")
+    expect(page.locator("#file-state")).to_have_text("leitura cancelada")
 
 
 def paste(page, text):

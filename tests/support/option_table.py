@@ -23,6 +23,7 @@ def make_table() -> dict[str, Any]:
     recipes, groups, options = {}, {}, {}
     for name in RECIPES:
         dataclasses, about = parsed_by(name)
+        about.pop("arguments", None)
         printed = {group.title: _rows(group) for group in make_parser(*dataclasses, **about)._action_groups}
         for each in dataclasses:
             rows = printed[each._argument_group_name]
