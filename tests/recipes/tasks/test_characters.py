@@ -4,6 +4,7 @@ import pytest
 
 from atenta import AtentaEncoderConfig, AtentaTokenizer, Spellings
 from atenta.recipes.tasks.characters import (
+    RestorationTask,
     check_characters,
     count_errors,
     count_variants,
@@ -13,6 +14,7 @@ from atenta.recipes.tasks.characters import (
     vary_case,
 )
 from atenta.restoration.character_codes import CharacterCodes, base_characters
+from support.recipes import write_jsonl, write_lines
 
 ROWS = [
     {"source": "a acao", "target": "a ação", "domain": ""},
@@ -159,3 +161,15 @@ def test_errors_are_counted_by_what_training_has():
     rows = [{"target": "É gênero: Cá lá fáse"}]
     assert list(count_errors(rows, ["E género: Ca la fase"], spellings).values()) == [1, 1, 1, 1, 1]
     assert sum(count_errors(rows, ["É gênero: Cá lá fáse"], spellings).values()) == 0
+
+
+def test_tables_are_of_texts_or_of_pairs(tmp_path):
+    row_format = RestorationTask(strip=["accents"], sample_by="line").row_format
+    texts = write_jsonl(tmp_path / "texts.jsonl", [{"text": "Não é.\nÉ."}, {"text": " "}])
+    assert [fields["text"] for _, fields in row_format.read(str(texts))] == ["Não é.", "É.", " "]
+    with pytest.raises(ValueError, match="empty text"):
+        row_format.check({"text": " "})
+    for lines in (("text", "Não é."), ("source,target", "Nao e.,Não é.")):
+        ((_, fields),) = row_format.read(str(write_lines(tmp_path / "table.csv", *lines)))
+        assert row_format.check(fields)["target"] == "Não é."
+        assert row_format.check(fields)["source"] == "Nao e."
