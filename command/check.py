@@ -61,7 +61,9 @@ def _summary(checked: CheckedFiles, unknown: Sequence[Path], write: bool) -> Ite
     done = "added to" if write else "lacking in"
     others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
     found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
-    yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+    is_all = checked.in_portuguese in (0, checked.number)
+    read = "" if is_all else f", {checked.in_portuguese} of them in Portuguese"
+    yield f"{_counted(checked.number, 'file')} checked{read}{others}; accents {done} {found}"
     if checked.number and not checked.in_portuguese:
         yield "nothing was read: too few of the words are small words of Portuguese, such as não and uma"
     if checked.undecided:

@@ -120,6 +120,16 @@ _ROMAN = (
 )
 _QUEENS = ("Isabel ", "Maria ", "Elizabeth ", "Elisabete ", "Catarina ")
 _COUNTED = ("tipo ", "fase ", "parte ", "nível ", "classe ", "grupo ", "módulo ", "etapa ")  # *tipo II* is *tipo dois*
+# Nouns before which a whole number is feminine; before all others it stays masculine.
+_FEMININE_NOUN = re.compile(
+    r" (?:(?:aluna|amiga|aula|blusa|bola|caixa|cama|camisa|carta|casa|cerveja|cidade|coisa|criança|dica|empresa|escola"
+    r"|etapa|família|fatia|festa|foto|garota|garrafa|gota|hora|ideia|irmã|laranja|letra|libra|linha|loja|menina|mesa"
+    r"|moça|moeda|mãe|música|noite|nota|obra|palavra|parte|pera|pergunta|pessoa|peça|pizza|planta|porta|prova|página"
+    r"|quadra|receita|regra|resposta|reunião|rua|sala|semana|tarde|tia|tonelada|unidade|vaga|vida|viagem|vila|xícara"
+    r"|árvore)s?|colher(?:es)?|mulher(?:es)?|flor(?:es)?|vez(?:es)?|viagens|mensagem|mensagens|questão|questões|reuniões"
+    r"|opção|opções|região|regiões|edição|edições)\b",
+    re.IGNORECASE,
+)
 _SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
@@ -177,7 +187,7 @@ _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each,
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
-    Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries,
+    Numbers agree with the nouns of `_FEMININE_NOUN`, and are masculine before all others. Roman ones up to X are ordinals, as of kings and centuries,
     but after *tipo*, *fase* and their like. Initials with a vowel, such as `ONU`, are left as words, but for some that
     are always spelt.
 
@@ -303,6 +313,8 @@ def _in_words(found: re.Match[str], language: str) -> str:
         words = ordinal(int(found["ordinal"]))
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" or found["letter"] == "a" else words
     words = minus + _read_number(found["number"], cardinal)
+    if "," not in found["number"] and not found["unit"] and _FEMININE_NOUN.match(found.string, found.end()):
+        words = _feminine(words)
     if scale := found["scale_alone"]:
         one_thousand = found["number"] == "1" and scale == "mil"
         return minus + "mil" if one_thousand else f"{words} {_name_scale(scale, found['number'], language)}"
