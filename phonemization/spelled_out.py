@@ -187,9 +187,9 @@ _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each,
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
-    Numbers agree with the nouns of `_FEMININE_NOUN`, and are masculine before all others. Roman ones up to X are ordinals, as of kings and centuries,
-    but after *tipo*, *fase* and their like. Initials with a vowel, such as `ONU`, are left as words, but for some that
-    are always spelt.
+    Whole numbers agree with a hundred frequent nouns, and are masculine before all others. Roman ones up to X are
+    ordinals, as of kings and centuries, but after *tipo*, *fase* and their like. Initials with a vowel, such as `ONU`,
+    are left as words, but for some that are always spelt.
 
     Args:
         text: in Portuguese.
