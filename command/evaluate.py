@@ -1,6 +1,5 @@
 """`atenta evaluate`: the scores of a saved model on a file in the format of its recipe, as the recipe has them."""
 
-import json
 from collections.abc import Sequence
 from datetime import date
 from importlib.metadata import version
@@ -29,7 +28,7 @@ from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.recipes.tasks.task import Row, Task
 from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_rows
-from atenta.recipes.training.results import table
+from atenta.recipes.training.results import figures_as_json, table
 
 _Scores = dict[str, dict[str, float]]
 # What scores each kind of model.
@@ -77,8 +76,7 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
             "date": date.today().isoformat(),
             "versions": {name: version(name) for name in ("atenta", "torch", "transformers")},
         }
-        figures = json.loads(json.dumps(compared), parse_constant=lambda _: None)  # JSON has no infinity
-        content = json.dumps({"test": figures, "run": about}, indent=2, ensure_ascii=False) + "\n"
+        content = figures_as_json({"test": compared, "run": about})
         output.write_bytes(content.encode(errors="backslashreplace"))  # a name may not be UTF-8
 
 

@@ -125,9 +125,8 @@ _FEMININE_NOUN = re.compile(
     r" (?:(?:aluna|amiga|aula|blusa|bola|caixa|cama|camisa|carta|casa|cerveja|cidade|coisa|criança|dica|empresa|escola"
     r"|etapa|família|fatia|festa|foto|garota|garrafa|gota|hora|ideia|irmã|laranja|letra|libra|linha|loja|menina|mesa"
     r"|moça|moeda|mãe|música|noite|nota|obra|palavra|parte|pera|pergunta|pessoa|peça|pizza|planta|porta|prova|página"
-    r"|quadra|receita|regra|resposta|reunião|rua|sala|semana|tarde|tia|tonelada|unidade|vaga|vida|viagem|vila|xícara"
-    r"|árvore)s?|colher(?:es)?|mulher(?:es)?|flor(?:es)?|vez(?:es)?|viagens|mensagem|mensagens|questão|questões|reuniões"
-    r"|opção|opções|região|regiões|edição|edições)\b",
+    r"|quadra|receita|regra|resposta|rua|sala|semana|tarde|tia|tonelada|unidade|vaga|vida|vila|xícara|árvore)s?"
+    r"|(?:colher|flor|mulher|vez)(?:es)?|(?:mensage|viage)(?:m|ns)|(?:ediç|opç|quest|regi|reuni)(?:ão|ões))\b",
     re.IGNORECASE,
 )
 _SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
@@ -187,7 +186,7 @@ _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each,
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
-    Whole numbers agree with a hundred frequent nouns, and are masculine before all others. Roman ones up to X are
+    Whole numbers agree with some eighty frequent nouns, and are masculine before all others. Roman ones up to X are
     ordinals, as of kings and centuries, but after *tipo*, *fase* and their like. Initials with a vowel, such as `ONU`,
     are left as words, but for some that are always spelt.
 

@@ -44,7 +44,7 @@ class RowFormat:
         check: A function that makes a row from the values of a record, or raises ValueError.
         columns: Columns that a table must have.
         optional: Further columns that a table may have.
-        readers: Readers of files that are not such tables, by file suffix.
+        readers: Readers of files, by suffix, that are not read as tables of these columns.
         key: A column that has another value in each row of a split, if any.
         together: The column whose rows with the same value are not split between training and validation; by default
             the first.

@@ -402,7 +402,7 @@ class RestorationTask(Task):
         unit = self.options.get("sample_by", "document")
         readers = {".txt": partial(read_documents, sample_by=unit)}
         readers |= dict.fromkeys((".tsv", ".csv", ".jsonl", ".parquet"), read)
-        return replace(CHARACTER_PAIRS, optional=("domain", "text"), readers=readers, check=check)
+        return replace(CHARACTER_PAIRS, optional=(*CHARACTER_PAIRS.optional, "text"), readers=readers, check=check)
 
     def fields(self, row: Row) -> Row:
         """Return the source."""

@@ -340,10 +340,13 @@ def _figure(value: float | None) -> str:
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    # JSON has no infinity, which a perplexity may be.
-    figures = json.loads(json.dumps({**metrics, "run": describe_run()}), parse_constant=lambda _: None)
-    text = json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    path.write_text(figures_as_json({**metrics, "run": describe_run()}), encoding="utf-8")
+
+
+def figures_as_json(figures: Mapping[str, Any]) -> str:
+    """Return figures as JSON, which has no infinity: a perplexity that is infinite is null."""
+    finite = json.loads(json.dumps(figures), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def describe_run() -> dict[str, Any]:

@@ -279,7 +279,7 @@ def test_a_decoder_is_scored_by_its_probabilities_in_batches_of_any_size(tmp_pat
         run(*arguments, "--output", output, "--batch_size", batch_size)
         found.append(json.loads(output.read_text(encoding="utf-8"))["test"]["model"])
     assert found[0] == pytest.approx(found[1], rel=1e-5)
-    assert "leave out options of" in str(run(*arguments, "--num_beams", 2, code=1).exception)
+    assert "leave out options of generation" in str(run(*arguments, "--num_beams", 2, code=1).exception)
     assert "is scored in torch" in str(run(*arguments, "--engine", "onnx", code=1).exception)
     assert "--metrics is for pairs" in str(run(*arguments, "--metrics", "bleu", code=1).exception)
 

@@ -10,8 +10,10 @@ from atenta import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
+    AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderDecoderModel,
     AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
@@ -23,6 +25,10 @@ WITH_DROPOUT = (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaDecoderForSequenceClassification,
+)
+MAY_BE_TUPLES = (
+    *(*WITH_DROPOUT, AtentaDecoderForCausalLM, AtentaEncoderForPreTraining, AtentaEncoderForQuestionAnswering),
+    AtentaEncoderDecoderForConditionalGeneration,
 )
 
 
@@ -38,7 +44,7 @@ def test_classifier_dropout(model_class):
     assert not torch.equal(model(ids).logits, model(ids).logits)
 
 
-@pytest.mark.parametrize("model_class", named((*WITH_DROPOUT, AtentaDecoderForCausalLM, AtentaEncoderForPreTraining)))
+@pytest.mark.parametrize("model_class", named(MAY_BE_TUPLES))
 def test_a_configuration_may_ask_for_tuples(model_class):
     model, inputs = tiny_model(model_class), inputs_for(model_class)
     expected = model(**inputs).to_tuple()
