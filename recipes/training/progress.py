@@ -23,13 +23,16 @@ def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:
 class FigureLines(ProgressCallback):
     """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`.
 
-    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves.
+    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves; a line
+    says how many steps there will be.
     """
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Begin the bar."""
         if state.is_world_process_zero:
             self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
+            if not sys.stderr.isatty():
+                print(f"training    from step {state.global_step:,} to {state.max_steps:,}", flush=True)
         self.current_step = 0
 
     def on_prediction_step(self, args: Any, state: TrainerState, control: Any, *rest: Any, **kwargs: Any) -> None:
