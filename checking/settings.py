@@ -111,7 +111,7 @@ def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
     they lead to in the tree is there itself.
 
     Raises:
-        FileNotFoundError: If there is no such file or folder.
+        FileNotFoundError: If there is no such file or folder, or git ignores all that is in a folder.
         OSError: If git finds the repository and cannot list it.
     """
     found: dict[Path, Path] = {}  # by what may have several names
@@ -142,10 +142,20 @@ def _list_folder(folder: Path) -> Iterator[str]:
             env={**environment, "LC_ALL": "C"},
         )
         if listed.returncode == 0:
-            yield from sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
+            names = sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
+            if not names and (ignored := next(_walk(folder), None)):
+                raise FileNotFoundError(
+                    f"{folder}: git ignores all that is in it, such as {ignored}: give files by name, or change "
+                    "what it ignores."
+                )
+            yield from names
             return
         if b"not a git repository" not in listed.stderr:
             raise OSError(f"git cannot list {folder}: {listed.stderr.decode(errors='replace').strip()}")
+    yield from _walk(folder)
+
+
+def _walk(folder: Path) -> Iterator[str]:
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         yield from (os.path.relpath(Path(place, name), folder) for name in sorted(names) if not name.startswith("."))

@@ -84,6 +84,11 @@ def test_what_git_ignores_is_not_listed(tmp_path, monkeypatch):
     subprocess.run(["git", "-C", tmp_path, "add", "ação.md"], check=True)
     (tmp_path / "e.md").symlink_to("ação.md")
     assert names(tmp_path) == [".gitignore", "ação.md", "c/d.md"]
+    with pytest.raises(FileNotFoundError, match=r"saida: git ignores .* a\.md"):
+        list_files([tmp_path / "c", tmp_path / "saida"], Settings(tmp_path))
+    assert list_files([tmp_path / "saida" / "a.md"], Settings(tmp_path)) == [tmp_path / "saida" / "a.md"]
+    (tmp_path / "f").mkdir()
+    assert names(tmp_path / "f") == []
     monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook: git takes the folder for the whole tree
     assert names(tmp_path / "c") == ["d.md"]
     write(tmp_path, **{"c/saida/a.md": ""})
