@@ -18,12 +18,14 @@ _HOLDERS = frozenset(
         "workingdirectory",
     )
 )
+# In YAML and JSON, also of healthchecks, hooks and pipelines; in code they may hold messages.
+_HOLDERS_IN_DATA = _HOLDERS | frozenset(re.findall(r"\w+", "bash entry inlinescript powershell pwsh raw sh test"))
 _FUNCTIONS = frozenset(
     re.findall(
         r"[\w$]+",
         "$ checkcall checkoutput closest command exec execfile execfilesync execsync file getelementbyid "
-        "get getitem getelementsbyclassname getoutput matches open passthru path popen queryselector queryselectorall "
-        "require shellexec spawn spawnsync system",
+        "get getitem getelementsbyclassname getoutput gql matches open passthru path popen queryselector "
+        "queryselectorall require shellexec spawn spawnsync system",
     )
 )
 _MODULES = ("subprocess.", "os.path.", "re.", "pd.read_")
@@ -31,6 +33,14 @@ _MODULES = ("subprocess.", "os.path.", "re.", "pd.read_")
 _HOLDER = re.compile(
     r"([\w$.-]+)(?:[\"']?:[ \t]*|[ \t]*=\s*|[ \t]*(\()\s*)(?:[\[{(][^\[\]{}():=]*)?\w{0,2}\Z"  # `f` of an f-string
 )
+_ATTRIBUTE = re.compile(r"([\w-]+)=\{(?:[^{}]|\{[^{}]*\})*(?:\{[^{}]*)?\Z")  # of JSX
+# What stands before names of classes, fields and members, and what after a list of words.
+_NAMES = re.compile(
+    r"(?:(?i:\b(?:classnames?|clsx|cn|cva|cx|twmerge)\((?:[^()]|\([^()]*\))*)|"
+    r"\b(?:namedtuple|Flag|\w*Enum)\(\s*[\"'][\w ]*[\"']\s*,\s*(?:\w+\s*=\s*)?)\Z"
+)
+_SPLIT = re.compile(r"\s*\.split\((?:[\"'] [\"'])?\)")
+_LANGUAGE = re.compile(r"\b(?:createGlobalStyle|css|gql|graphql|keyframes|sql|styled[.(][^`]*)\Z")  # of a template
 # A message under such a name, after its colon: words from a capital to the sign that ends the sentence, and no others.
 _SENTENCE = re.compile(r":?[ \t]*[\"']?[A-ZÀ-Ý]\w*(?:[,;:]? \w[\w-]*)+[.!?…](?=[\"']|[ \t]*$)", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
@@ -51,12 +61,15 @@ def is_for_programs(source: str, start: int, end: int) -> bool:
         return True
     if _KEY_END.match(source, end) and not _CHOICE.search(before):
         return True
+    if _NAMES.search(before) or _SPLIT.match(source, end) or (source[start] == "`" and _LANGUAGE.search(before)):
+        return True
     holder = _HOLDER.search(before)
-    if holder is None:
-        return False
-    if holder[2]:
-        return _bare(holder[1]) in _FUNCTIONS or holder[1].startswith(_MODULES)
-    return _bare(holder[1]) in _HOLDERS
+    if holder and not holder[2]:
+        return _bare(holder[1]) in _HOLDERS
+    if holder and (_bare(holder[1]) in _FUNCTIONS or holder[1].startswith(_MODULES)):
+        return True
+    attribute = _ATTRIBUTE.search(before)
+    return attribute is not None and _bare(attribute[1]) in _HOLDERS
 
 
 def without_program_values(tokens: Iterable[Token], source: str) -> Iterator[Token]:
@@ -75,7 +88,7 @@ def without_program_values(tokens: Iterable[Token], source: str) -> Iterator[Tok
         if is_key and not (holds_keys and holder and level > holder):
             name = _bare(value if kind in Name.Tag else text)
             is_sentence = _SENTENCE.match(source, start + len(value))
-            holder = level if name in _HOLDERS and not is_sentence else None
+            holder = level if name in _HOLDERS_IN_DATA and not is_sentence else None
             holds_keys = name == "scripts"
         elif kind in Punctuation:
             depth += sum(map(value.count, "[{")) - sum(map(value.count, "]}"))

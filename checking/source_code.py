@@ -22,7 +22,7 @@ _NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.
 _CODE = re.compile(
     r"[=|\\]|[;{]\s*$|\w\((?!e?s\)|as?\))|\w\[|"
     r"^\W*(?<![@:\\])(?:import|from|def|class|return|if|elif|for|while|else|try|except|raise|assert|const|let|var|"
-    r"function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b"
+    r"function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b|^\w+:\"\w"  # as a tag of Go
 )
 _EXAMPLE = re.compile(r"\s*[#*]*\s*(?:>>>|\.\.\.|\$) ")  # of a session
 _MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*")
@@ -41,8 +41,17 @@ _FILE = re.compile(
 _LEXED_AS = {".r": ".R", ".pl": ".perl"}  # to Pygments .r is REBOL's, and .pl Prolog's
 # What is between tags and braces in JSX: `<p>Bom dia, {nome}!</p>`, without signs that code has and prose seldom has.
 _JSX_TEXT = re.compile(r"(?<![=-])>[^<>{}=;()]*(?=\{|<[/\w])|\}[^<>{}=;()]*(?=<[/\w])")
-# A string of several lines that begins so is for a database. Its lines alone would not show it.
+# A string that begins so is for a database, whole or in part; no sentence of Portuguese does.
+_SQL = re.compile(
+    r"\W*(?:select|from\s+\w+|where|having|insert\s+into|update\s+\S+\s+set|delete\s+from|and|or|merge\s+into|"
+    r"(?:create|alter|drop|truncate)\s+(?:table|view|index)|(?:order|group)\s+by|with\s+\w+\s+as|"
+    r"(?:(?:inner|left|right|full|cross)\s+(?:outer\s+)?)?join)\b",
+    re.IGNORECASE,
+)
+# One of several lines. They alone would not show it.
 _STATEMENT = re.compile(r"(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|DROP|WITH|MERGE)\b")
+# A comment that describes an interface in YAML: OpenAPI.
+_INTERFACE = re.compile(r"@(?:swagger|openapi)\b|^[^\w\n]*(?:parameters|responses)[ \t]*:[ \t]*$", re.MULTILINE)
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 
@@ -60,7 +69,7 @@ def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     for is_comment, pieces, text, _ in runs:
         if not is_comment and text in for_programs:
             continue
-        if not is_comment and "\n" in text and _STATEMENT.match(text):
+        if not is_comment and (_SQL.match(text) or ("\n" in text and _STATEMENT.match(text))):
             continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)
@@ -158,13 +167,15 @@ def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
     places = [NOWHERE if start == NOWHERE else start + at for part, start in pieces for at in range(len(part))]
     found: list[Piece] = []
     prints = False  # whether lines may be what an example prints
+    is_interface = _INTERFACE.search(text) is not None
     for line in re.finditer(r"[^\n]*\n|[^\n]+", text):
         marker = _MARKERS.match(text, line.start(), line.end())
         first, last = marker.end() if marker else line.start(), line.end()
         bare = text[first:last]
         example = _EXAMPLE.match(line.group())
         prints = bool(bare.strip()) and (prints or (example is not None and ">>>" in example.group()))
-        if example or prints or _CODE.search(bare) or not any(map(str.isalpha, bare)):
+        is_code = example or prints or _CODE.search(bare) or (is_interface and _is_field(bare))
+        if is_code or not any(map(str.isalpha, bare)):
             yield found
             found = []
             continue
@@ -175,6 +186,12 @@ def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
             found.append((text[start:end], places[start] if start < end else NOWHERE))
         found.append((" ", NOWHERE))
     yield found
+
+
+def _is_field(line: str) -> bool:
+    """Return whether a line of YAML has at most a key and one word, such as a name or a reference."""
+    words = line.lstrip(" \t*-").split()
+    return len(words) < 2 or (len(words) == 2 and words[0].endswith(":"))
 
 
 def _joined(pieces: list[Piece]) -> str:

@@ -150,6 +150,17 @@ def test_blocks(name, source, expected):
         ("a.sh", "cat <<EOF\num dois\nEOF\n"),
         ("a.html", "<i18n>{'um dois': 'tres quatro'}</i18n>"),
         ("a.py", 'os.system("um dois"); subprocess.run(\n    ["um", f"{a} dois tres"], cwd="um dois")'),
+        ("a.py", 'a("select b, c from d order by b"); e(" ORDER BY b "); f(" FROM b c "); g(" AND b IS NULL ")'),
+        ("a.py", 'a("""\n    select b,\n    c\n    from d\n    """)'),
+        ("a.go", 'type A struct {\n\tB string `json:"b" db:"um dois"`\n}\n'),
+        (
+            "a.jsx",
+            'a = <b className={c === "x" ? "um dois" : "tres quatro"} style={{d: 1}}></b>; '
+            'clsx("um dois", e && "tres quatro")',
+        ),
+        ("a.py", 'namedtuple("Um", "dois tres"); Enum("Um", names="dois tres"); "um dois".split(); gql("um dois")'),
+        ("a.js", "a = gql`um ${b} dois`; c = styled.d`um\ndois`; 'um dois'.split(' ')"),
+        ("a.yaml", "test: [a, um dois]\nentry: um dois\ninlineScript: |\n  um dois\nraw: um dois\npwsh: um dois\n"),
     ],
 )
 def test_commands_paths_and_keys_are_not_read(name, source):
