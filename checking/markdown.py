@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import pairwise
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
@@ -31,10 +32,26 @@ _HIGHLIGHTED = re.compile(  # blocks of code of Jekyll, Hexo and Hugo
     r"\{\{[<%]\s*highlight\b(?:(?!\{\{[<%]\s*highlight\b).)*?\{\{[<%]\s*/highlight\s*[>%]\}\}",
     re.DOTALL,
 )
+# Directives of MyST between colons: those that have no prose, and the options of all.
+_NO_FENCE = r"(?:(?![ \t>]*(?:```|~~~)).*\n){,500}?"  # lines of which none begins or ends a block of code
+_DIRECTIVE = re.compile(
+    r"^[ \t>]*(:{3,})\{(?:code[\w-]*|eval-rst|math|mermaid|raw|sourcecode|toctree)\}.*\n"
+    rf"{_NO_FENCE}[ \t>]*\1[ \t]*$",
+    re.MULTILINE,
+)
+_OPTIONS = re.compile(
+    r"^([ \t>]*:{3,}\{[^{}\n]+\}.*\n)"
+    rf"((?:[ \t>]*:[\w-]+:.*\n?)+|[ \t>]*---\n{_NO_FENCE}[ \t>]*---$)",
+    re.MULTILINE,
+)
+_UNREAD_OPTION = re.compile(r"^(?![ \t>]*:(?:alt|caption):).+", re.MULTILINE)
+# What begins an admonition or a tab of MkDocs, whose content is indented.
+_INDENTING = re.compile(r"( *)(?:(?:!!!|\?\?\?\+?) +[a-z][\w -]*|===[!+]? +(?=\"))(?:\"[^\"]*\")?\s*")
+_DEEPEST = 5  # of these, one in the other
 # What leads to a heading: `(#um-dois)`, `href="#um-dois"` or `[a]: #um-dois`.
-_ANCHOR = re.compile(r"""\(#([^\s()]+)\)|\bhref=["']#([^"']+)|^\[[^\]\n]+\]:[ \t]*#(\S+)""", re.MULTILINE)
+_ANCHOR = re.compile(r"""\(#([^\s()]+)\)|\bhref=["']#([^"']+)|^[ \t]*\[[^\]\n]+\]:[ \t]*#(\S+)""", re.MULTILINE)
 _TAG = re.compile(rf"<(/?)(?:{'|'.join(sorted(LEFT_OUT))})(?:\s.*)?(?<!/)>", re.IGNORECASE | re.DOTALL)
-_SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
+_SIGNS = re.compile(r"[^\w\s`\[\]()*_~\\]+")  # that are not markup
 
 
 def markdown_pieces(source: str) -> Iterator[list[Piece]]:
@@ -43,13 +60,16 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
     rest = source
     if front := FRONT_MATTER.match(source):  # as many empty lines keep the numbers of the others
         rest = "\n" * len(LINE_END.findall(front.group())) + source[front.end() :]
-    rest = _HIGHLIGHTED.sub(lambda found: "\n" * len(LINE_END.findall(found.group())), rest)
+    rest = LINE_END.sub("\n", rest)
+    for left_out in (_HIGHLIGHTED, _DIRECTIVE):
+        rest = left_out.sub(lambda found: "\n" * found.group().count("\n"), rest)
+    rest = _OPTIONS.sub(lambda found: found[1] + _UNREAD_OPTION.sub("", found[2]), rest)
     starts = line_starts(source)
     parser = _parser()
     references: dict = {}
     cursors: dict[int, int] = {}  # where to look on in lines that have several blocks: rows of a table
     before = kind = ""
-    for token in parser.parse(rest, references):
+    for token in parser.parse(_without_indents(parser, rest), references):
         before, kind = kind, token.type
         if token.map is None:
             continue
@@ -63,6 +83,27 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
                 token.content = token.content.replace("|", r"\|")  # as the file has it
             places = _line_places(token, source, starts, cursors)
             yield list(_inline_pieces(parser, token.content, places, references))
+
+
+def _without_indents(parser: MarkdownIt, text: str) -> str:
+    """Return a text with a heading for what begins an admonition or a tab of MkDocs, and its content not indented."""
+    lines = text.split("\n")
+    for _ in range(_DEEPEST):
+        if not any(map(_INDENTING.fullmatch, lines)):
+            break
+        tokens = parser.parse("\n".join(lines))  # by which a block of code that shows one is known
+        paragraphs = [token.map for before, token in pairwise(tokens) if before.type == "paragraph_open" and token.map]
+        end = 0
+        for number in (line for first, last in paragraphs for line in range(first, last)):
+            if number < end or not (opening := _INDENTING.fullmatch(lines[number])):
+                continue
+            lines[number] = re.sub(r"[!?=+]+", lambda sign: "#" * len(sign.group()), lines[number], count=1)
+            content = re.compile(rf"({opening[1]})(?: {{4}}|\t)")
+            end = number + 1
+            while end < len(lines) and (content.match(lines[end]) or not lines[end].strip()):
+                lines[end] = content.sub(r"\1", lines[end], count=1)
+                end += 1
+    return "\n".join(lines)
 
 
 @cache

@@ -15,6 +15,13 @@ Extract = Callable[[str, str], Iterator[list[Piece]]]
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _MODULE = re.compile(r"(?:import|export)\b")  # a paragraph of MDX that is code
+# Fields of front matter of which sites make addresses, with all lines of their values.
+_OF_SITES = re.compile(
+    r"(?<![^\r\n])[\"']?(?:alias(?:es)?|categor(?:y|ies|ias?)|layout|permalink|redirect_from|series|slug|tags?|url)"
+    r"[\"']?[ \t]*[:=][^\r\n]*(?:[\r\n]+(?:[ \t]+|[-\]])[^\r\n]*)*",
+    re.IGNORECASE,
+)
+_FOR_PROGRAMS = re.compile(r"(?:cmakelists|constraints|robots|[\w.-]*requirements[\w.-]*)\.txt", re.IGNORECASE)
 # Lines of subtitles that nobody reads: numbers, times, and the head of a file.
 _NO_SPEECH = re.compile(r"\s*(?:\d+|.*-->.*|WEBVTT.*|Kind:.*|Language:.*)?\s*", re.IGNORECASE)
 _OTHER_BLOCKS = re.compile(r"(?:NOTE|STYLE|REGION)\b")
@@ -34,14 +41,8 @@ class Prose(NamedTuple):
 
 
 def find_prose(name: str, source: str) -> Prose:
-    """Return the prose of a file with a name, whose ending says what it is, and a text.
-
-    Raises:
-        ValueError: If the ending is not known.
-    """
+    """Return the prose of a file with a name, whose ending is one of `ENDINGS` and says what it is, and a text."""
     ending = ending_of(name)
-    if ending not in ENDINGS:
-        raise ValueError("unknown type")
     blocks = [make_block(pieces) for pieces in ENDINGS[ending](source, ending)]
     names = names_of(source, ending) if ending in _CODE else frozenset()
     return Prose([block for block in blocks if _has_words(block)], names)
@@ -52,14 +53,15 @@ def _has_words(block: Block) -> bool:
 
 
 def ending_of(name: str) -> str:
-    """Return the ending by which a file is read, such as `.md`."""
-    return PurePath(name).suffix.lower()
+    """Return the ending by which a file is read, such as `.md`; none for a `.txt` that a program reads by its name."""
+    return "" if _FOR_PROGRAMS.fullmatch(name) else PurePath(name).suffix.lower()
 
 
 def _markdown(source: str, ending: str) -> Iterator[list[Piece]]:
     if front := FRONT_MATTER.match(source):
         start = front.start("fields")
-        for pieces in code_pieces(front["fields"], ".yaml" if front["fence"] == "---" else ".toml"):
+        fields = _OF_SITES.sub(lambda field: re.sub(r"[^\r\n]", "#", field.group()), front["fields"])
+        for pieces in code_pieces(fields, ".yaml" if front["fence"] == "---" else ".toml"):
             yield [(text, place if place == NOWHERE else place + start) for text, place in pieces]
     for pieces in markdown_pieces(source):
         if not (ending == ".mdx" and _MODULE.match("".join(text for text, _ in pieces))):

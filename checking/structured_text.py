@@ -38,6 +38,12 @@ _EXAMPLE = re.compile(r"^[ \t]*>>> .*\n(?:[ \t]*\S.*\n)*", re.MULTILINE)  # of a
 _LITERAL = re.compile(
     r"^(?![ \t]*(?:[-*+][ \t]+)?\.\.[ \t]).*::[ \t]*\n(?:[ \t]*\n)+([ \t]+)\S.*\n(?:[ \t]*\n|\1.*\n)*", re.MULTILINE
 )
+_HEADING = re.compile(r"^[ \t]*(\S.*)\n([!-/:-@\[-`{-~])\2+[ \t]*$", re.MULTILINE)
+# What may lead to one: `Um dois`_, `texto <Um dois_>`_, :ref:`guia:Um dois` and Um_.
+_REFERENCE = re.compile(
+    r"(?<!`)`(?!`)((?:[^`\n]|\n(?![ \t]*\n))+)`(?!`)|"
+    r"(?<!\w)(?<!\w[-._+:])([^\W_]+(?:[-._+:][^\W_]+)*)__?(?!\w)"
+)
 
 
 def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
@@ -47,7 +53,11 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
         yield [(text[start:end], start)]
     examples = (match.span() for match in _EXAMPLE.finditer(text))
     literals = ((match.start(1), match.end()) for match in _LITERAL.finditer(text))
-    left_out = mark_spans(text, chain(_left_out(text, 0, len(text)), examples, literals))
+    references = [*_REFERENCE.finditer(text)]
+    of_lines = (found.span() for found in references if found[1] and "\n" in found[1] and "<" not in found[1])
+    names = {_name_of(part) for found in references for part in _parts(found[1] or found[2])}
+    headings = (match.span(1) for match in _HEADING.finditer(text) if _name_of(match[1]) in names)
+    left_out = mark_spans(text, chain(_left_out(text, 0, len(text)), examples, literals, of_lines, headings))
     pieces: list[Piece] = []
     for start, kind, value in RstLexer(handlecodeblocks=False).get_tokens_unprocessed(text):
         if kind in Text or kind in Generic:
@@ -71,6 +81,16 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
             yield pieces
             pieces = []
     yield pieces
+
+
+def _parts(reference: str) -> list[str]:
+    """Return what may be the name that a reference has: all of it, what is in its brackets or after its colon."""
+    return [reference, *re.split("[<>:]", reference)]
+
+
+def _name_of(title: str) -> str:
+    """Return the name by which references lead to a heading."""
+    return " ".join(re.sub(r"[*`]|_+$", "", title).split()).lower()
 
 
 def _left_out(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -203,6 +203,7 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     [
         *(r"\(informacao\)", r"\[informacao\]", "$$\ninformacao\n$$", "[[informacao]]"),
         *(":informacao:", "informacao()", "**i**nformacao", "<b>infor</b>macao"),
+        'e "db":"informacao"',
     ],
 )
 def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_path, code):
@@ -210,6 +211,11 @@ def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_pa
         write_and_check(tmp_path, **{"a.md": f"A nova {code} chegou.\n\nA situacao do meu pai mudou.\n"})
     ) == [("situacao", "situação")]
     assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.md": f"{BARE[:-1]}:\n{code}."}))
+
+
+def test_functions_in_tags_are_left_alone(tmp_path):
+    text = f"{RIGHT}\n\n<b onClick={{() => abrir(secao, situacao, 1)}}>x</b>\n"
+    assert words(write_and_check(tmp_path, **{"a.md": text, "b.svelte": text})) == []
 
 
 def test_in_messages_words_beside_tags_are_read_but_no_code_in_tags_and_no_word_with_a_tag_inside(tmp_path):

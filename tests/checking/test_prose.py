@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atenta.checking.blocks import NOWHERE
-from atenta.checking.prose import ENDINGS, find_prose
+from atenta.checking.prose import ENDINGS, ending_of, find_prose
 from atenta.recipes.samples.files import DATA
 from atenta.restoration.spans import protected_spans
 from support.prose_files import CODE, make_files
@@ -119,6 +119,40 @@ def test_code_is_not(name):
             ["Nao foi possivel abrir o arquivo dados.csv", "<< Voltar ao inicio"],
         ),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
+        ("a.py", 'a("Selecione um"); b("Ordem de dois"); c("E tres")', ["Selecione um", "Ordem de dois", "E tres"]),
+        ("a.html", "<p>um<code>a<code></p><p>dois</p><code><p>b</p><p>c</p></code>tres", ["um", "dois", "tres"]),
+        (
+            "a.svelte",
+            "<b a={() => c(d, {e: 1})}>um x={f}</b><i title='dois' g={h => 'j k'}>tres",
+            ["dois", "um x={f}tres"],
+        ),
+        ("a.md", "<div\n a={() => c(\n d, 1)}>um</div>\n\ndois", ["um", "dois"]),
+        (
+            "a.md",
+            '!!! note "Um"\n    dois\n\n        codigo\n\n    ??? tip\n\n        tres\n\n        ```\n        codigo\n'
+            '\n        codigo\n        ```\n\n    quatro\n\n=== "Cinco"\n\n\tseis\n\nsete\n\n    codigo\n',
+            ['note "Um"', "dois", "tip", "tres", "quatro", '"Cinco"', "seis", "sete"],
+        ),
+        ("a.md", "```\n!!! note\n\n    ```\n    codigo\n    ```\n```\n\num\n\n    codigo\n", ["um"]),
+        (
+            "a.md",
+            ":::{figure} a.png\n:name: um-dois\n:alt: tres\n\nquatro\n:::\n",
+            [":::{figure} a.png", ":alt: tres", "quatro :::"],
+        ),
+        ("a.md", ":::{note}\n---\nname: a b\n---\num\n:::\n", [":::{note}", "um :::"]),
+        ("a.md", "um\n\n:::{toctree}\n:a: b\n\ndois\n:::\n\ntres\n", ["um", "tres"]),
+        (
+            "a.rst",
+            "Um dois\n=======\n\nVeja `Um\ndois`_ e Tres_.\n\nTres\n----\n\nQuatro\n------\n",
+            ["Veja", "_ e Tres_.", "Quatro ------"],
+        ),
+        ("a.rst", "Um dois\r\n=======\r\n\r\nVeja :ref:`x <a:um dois>`.", ["======= Veja :ref: x ."]),
+        (
+            "a.js",
+            "/**\n * @swagger\n * /a:\n *   get:\n *     summary: Um dois\n *     parameters:\n *       - in: query\n"
+            " *         name: tres\n */\n",
+            ["Um dois"],
+        ),
     ],
 )
 def test_blocks(name, source, expected):
@@ -194,6 +228,7 @@ def test_what_is_beside_them_is_read(name, source):
 MARKUP = ["nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>", "&atilde;", "~\u0303", 'msgstr "', ".. note::"]
 MARKUP += ["\n   ", "-->", "title='", "/*", "*/", '"""']
 MARKUP += ["$$", "\\[", "\\]", "\\|", "[[", "]]", ">>> ", "run:", ":alt: "]
+MARKUP += ["!!! note\n", "    ", "<b ", "={() => ", "}}", ":::{note}\n", ":a: ", "====\n", "tags: "]
 
 
 @settings(max_examples=300)
@@ -213,6 +248,17 @@ def test_any_text_is_read_in_its_places(ending, pieces):
 def test_keys_of_front_matter_are_not_read(line_end, close):
     lines = ["---", "um: dois tres", "quatro: cinco", close, "", "# seis", ""]
     assert [" ".join(text.split()) for text in prose_of("a.md", line_end.join(lines))] == ["dois tres", "seis"]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "---\r\ntitle: um dois\r\ncategories: tres quatro\r\ntags:\r\n- tres quatro\r\n---\r\n",
+        '+++\nslug = "tres quatro"\ntags = [\n  "tres quatro",\n]\ntitle = "um dois"\n+++\n',
+    ],
+)
+def test_fields_of_front_matter_of_which_sites_make_addresses_are_not_read(front):
+    assert [text.strip() for text in prose_of("a.md", front)] == ["um dois"]
 
 
 @pytest.mark.parametrize("opening", ["<![CDATA[", "<![if ", "<!-- ", "<p "])
@@ -237,7 +283,7 @@ def test_names_of_code_are_told():
     assert find_prose("a.yaml", "situacao: a situacao\n").names == set()  # values may have the words of their keys
 
 
-def test_other_types_are_refused():
-    assert ".ipynb" not in ENDINGS
-    with pytest.raises(ValueError, match="unknown type"):
-        find_prose("a.ipynb", "{}")
+def test_files_that_programs_read_by_their_names_have_no_ending():
+    for name in ("CMakeLists.txt", "requirements.txt", "requirements-dev.txt", "docs_requirements.txt", "robots.txt"):
+        assert ending_of(name) not in ENDINGS
+    assert ending_of("Requisitos.TXT") == ".txt"
