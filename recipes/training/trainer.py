@@ -210,9 +210,15 @@ class RecipeTrainer(Trainer):
         else:
             loading["batch_sampler"] = self._batches
         loader = DataLoader(rows, collate_fn=collate, **loading)
-        # The batches are already split over the processes; accelerate only moves them to the device.
+        # The batches are already split over the processes; accelerate only moves them to the device, and must not read
+        # those of a stream in the first process and hand them out.
         return prepare_data_loader(
-            loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True
+            loader,
+            device=self.args.device,
+            num_processes=1,
+            process_index=0,
+            put_on_device=True,
+            dispatch_batches=False,
         )
 
     @property

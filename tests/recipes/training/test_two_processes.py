@@ -10,6 +10,7 @@ import json
 import os
 import sys
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from safetensors.torch import load_file
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.generation import decode_n_best
 from atenta.recipes.metrics import scores
+from atenta.recipes.training import trainer as trainer_module
 from atenta.recipes.training.encoder_decoders import score_generated
 from atenta.recipes.training.results import save_run
 from atenta.recipes.training.runs import start_run
@@ -108,6 +110,16 @@ def diverge(folder: Path, rank: int) -> str:
     return str(stopped.value)
 
 
+def stream(folder: Path) -> list[str]:
+    """Return the sources that one of two processes reads in the first pass over a stream of twenty rows."""
+    rows = {"train": TRAIN.select(range(20)).to_iterable_dataset()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trainer_module, "_SHUFFLE_BUFFER", 1)  # the rows in their order
+        batches = trainer_of(folder, rows, max_steps=5, per_device_train_batch_size=2).get_train_dataloader()
+        ids = [list(batch["input_ids"]) for _, batch in zip(range(5), batches)]
+    return tiny_tokenizer().batch_decode([*chain(*ids)], skip_special_tokens=True)
+
+
 def run_rank(folder: Path, checkpoint: Path) -> None:
     """Run as one of two processes, from the beginning and from a checkpoint of one process; write the findings."""
     rank = int(os.environ["RANK"])
@@ -115,6 +127,7 @@ def run_rank(folder: Path, checkpoint: Path) -> None:
         "complete": run(folder / "complete", 2, rank),
         "resumed": run(folder / "resumed", 2, rank, checkpoint),
         "diverged": diverge(folder / "diverged", rank),
+        "streamed": stream(folder / "streamed"),
     }
     (folder / f"{rank}.json").write_text(json.dumps(found), encoding="utf-8")
     gc.collect()  # a DistributedDataParallel that is freed after its process group may wait forever
@@ -207,6 +220,13 @@ def test_all_processes_end_with_the_one_whose_loss_is_not_finite(together):
     first, second = (found["diverged"] for found in together[1])
     assert first.startswith("Step 2: the loss is nan and the norm of the gradient is nan;")
     assert second == "1"
+
+
+def test_each_row_of_a_stream_is_read_once(together):
+    expected = tiny_tokenizer().batch_decode(TRAIN[:20]["input_ids"], skip_special_tokens=True)
+    read = [found["streamed"] for found in together[1]]
+    assert [len(each) for each in read] == [10, 10]
+    assert sorted(chain(*read)) == sorted(expected)
 
 
 if __name__ == "__main__":
