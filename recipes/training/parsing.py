@@ -80,6 +80,11 @@ def _check_together(values: Mapping[str, Any], arguments: Sequence[str] | None, 
             "--streaming reads rows of any lengths: give --max_tokens_per_batch null, and "
             "--per_device_train_batch_size"
         )
+    if values.get("streaming") and "epoch" in (values.get("eval_strategy"), values.get("save_strategy")):
+        parser.error(
+            "--streaming makes all steps one epoch: in place of epoch give --eval_strategy steps, --save_strategy "
+            "steps, --eval_steps and --save_steps"
+        )
     if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     # Sizes may be given: a command may be that of the new model but for the saved one.
