@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,8 @@ def encode_rows(
         features: The columns of the new rows. By default they are inferred from the rows, but not those of a stream.
 
     Raises:
-        SystemExit: If a row cannot be encoded, for instance because it is too long; the message is a single line.
+        SystemExit: If a row cannot be encoded, for instance because it is too long; the message is a single line. One
+            of a stream is a `BadRow` when it is read.
     """
     encoded: dict[str, Rows] = {}
     with exit_on(ValueError), training.main_process_first():
@@ -138,8 +140,18 @@ def encode_rows(
                 # The number of processes decides which rows share a batch, and so belongs to the key of the cache.
                 key = Hasher.hash((rows._fingerprint, function, code_digest(), num_proc))
                 options |= {"new_fingerprint": key, "num_proc": num_proc}
-            encoded[name] = rows.map(function, **options)
+                encoded[name] = rows.map(function, **options)
+            else:
+                encoded[name] = rows.map(partial(_encode_streamed, function=function, split=name), **options)
     return encoded
+
+
+def _encode_streamed(batch: dict[str, list], function: Callable[..., dict[str, list]], split: str) -> dict[str, list]:
+    """Encode rows of a stream; an error is raised as a bad row, with which `run_recipe` ends in one line."""
+    try:
+        return function(batch)
+    except ValueError as error:
+        raise error if isinstance(error, BadRow) else BadRow(split, str(error)) from None
 
 
 def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str]:

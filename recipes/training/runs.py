@@ -28,7 +28,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 from atenta.engines.onnx_models import count_cores
 from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
-from atenta.recipes.reading.records import BadRow, exit_on
+from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.training.checkpoints import (
     ANEW,
     checkpoints_of,
@@ -51,6 +51,7 @@ _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+_IN_A_WORKER = "Caught BadRow in DataLoader worker"  # as torch raises an error that takes two arguments again
 _CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
     *(f"(os error {number})" for number in sorted(_CANNOT_WRITE)),
     *("PytorchStreamWriter", "unexpected pos"),
@@ -167,6 +168,9 @@ def run_recipe(main: Callable[[], None]) -> None:
         raise SystemExit(130) from None
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
+        if str(error).startswith(_IN_A_WORKER):
+            message = str(error).strip().partition(f".{BadRow.__name__}: ")[2].replace("\n", r"\n")
+            raise SystemExit(printable(message)) from None
         if number not in _CANNOT_WRITE and not any(words in text for words in _CANNOT_WRITE_IN_WORDS):
             raise
         raise SystemExit(f"The disk is full or fails: {text}. Free some space. {_describe_kept()}") from None

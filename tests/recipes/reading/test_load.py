@@ -10,6 +10,7 @@ from transformers import TrainingArguments
 from atenta import AtentaTokenizer
 from atenta.recipes.reading import load as load_module
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import BadRow
 from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.samples import files as files_module
 from atenta.recipes.samples.registry import SAMPLES, Sample
@@ -236,6 +237,14 @@ def test_row_that_cannot_be_encoded(load_pairs, training, files, tokenizer, tmp_
     splits = load_pairs(DataArguments(**files))
     with pytest.raises(SystemExit, match="no tag <V>"):
         encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), num_proc)
+
+
+def test_a_row_of_a_stream_that_cannot_be_encoded_is_a_bad_row(load_pairs, training, files, tokenizer, tmp_path):
+    files["train_file"] = [str(write_lines(tmp_path / "tags.tsv", "ser\tsou\tV"))]
+    stream = {"train": load_pairs(DataArguments(**files, streaming=True))["train"]}
+    encoded = encode_rows(stream, training, partial(encode_pairs, tokenizer=tokenizer))
+    with pytest.raises(BadRow, match=r"^train: .*no tag <V>"):
+        next(iter(encoded["train"]))
 
 
 def test_streams_are_encoded_lazily(load_pairs, files, training, tokenizer):

@@ -14,6 +14,7 @@ import pytest
 import torch
 from filelock import FileLock
 from safetensors import SafetensorError
+from torch._utils import ExceptionWrapper
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.command.recipe_commands import RECIPES as COMMANDS
@@ -378,9 +379,15 @@ def test_a_device_that_is_full(tmp_path):
     assert not is_complete(tmp_path / "checkpoint-3")
 
 
-def test_a_malformed_row_of_a_stream_ends_a_run_in_one_line():
+@pytest.mark.parametrize("in_a_worker", [False, True])
+def test_a_malformed_row_of_a_stream_ends_a_run_in_one_line(in_a_worker):
     def fail():
-        raise BadRow("a.tsv, line 2", "found\nno tab")
+        try:
+            raise BadRow("a.tsv, line 2", "found\nno tab")
+        except BadRow:
+            if not in_a_worker:
+                raise
+            ExceptionWrapper(where="in DataLoader worker process 0").reraise()
 
     with pytest.raises(SystemExit, match=r"\Aa.tsv, line 2: found\\nno tab\Z"):
         run_recipe(fail)
