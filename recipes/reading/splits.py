@@ -32,7 +32,8 @@ _ENCODERS = [
     *(f"atenta.tokenization.{name}" for name in ("base_letters", "character_table", "offsets")),
     "atenta.recipes.samples.portuguese_texts",
 ]
-_PRINTED_BAD_ROWS = 10  # the file lists all of them
+_PRINTED_BAD_ROWS = 10  # the file lists all of them, but those of a stream
+_skipped: set[str] = set()  # rows of the stream, in this process, that were printed
 
 
 @dataclass(frozen=True)
@@ -113,33 +114,38 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     """Return the checked rows of `train`, `validation` and `test`; only training rows are ever streamed.
 
     Rows are cached on disk and memory-mapped. The cache is rebuilt when a file or the code of `reading/` or `tasks/`
-    changes. If no test data are named, the validation rows are also the test rows; without a validation file, they are
-    a share of the training rows. A malformed row is listed in `bad_rows_file` with `skip_bad_rows`, and otherwise
-    raised as a `BadRow`.
+    changes. If there are no test data, the validation rows are also the test rows; without validation data, they are a
+    share of the training rows. With `skip_bad_rows` a malformed row is listed in `bad_rows_file`, or printed if it is
+    of a stream; otherwise it is raised as a `BadRow`.
     """
     if arguments.dataset_name and arguments.files():
         raise ValueError(
             f"Give either --dataset_name {arguments.dataset_name} or files, such as --train_file, not both."
         )
-    sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, row_format.read)
-    skip = arguments.skip_bad_rows
+    of_hub = bool(arguments.dataset_name)
+    sources = _hub_sources(arguments, row_format.columns) if of_hub else _file_sources(arguments, row_format.read)
+    skip, is_main = arguments.skip_bad_rows, PartialState().is_main_process
     splits: dict[str, Rows] = {}
     bad: list[tuple[str, str]] = []
     for name, of_split in sources.items():
         if name == "train" and arguments.streaming:
+            _skipped.clear()
             options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file
+            # Processes divide the shards among them, or else all read all rows.
+            options["prints"] = is_main or len(of_split) % PartialState().num_processes == 0
             splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=options)
         else:
             splits[name], bad_of_split = _cache(name, of_split, row_format, skip)
             bad += bad_of_split
-    if skip and PartialState().is_main_process:
+    if skip and is_main:
         _report_bad_rows(bad, bad_rows_file)
     if "validation" not in splits:
         apart = set_apart(splits["train"], row_format.together or row_format.columns[0], arguments.validation_split)
         splits = {**dict(zip(SPLITS, apart)), **{name: rows for name, rows in splits.items() if name != "train"}}
-        if PartialState().is_main_process:
+        if is_main:
             validation, train = len(splits["validation"]), len(splits["train"])
-            scored = "" if arguments.test_file else ", and are what is scored at the end without --test_file"
+            test = "a split test" if of_hub else "--test_file"
+            scored = "" if "test" in splits else f", and are what is scored at the end without {test}"
             apart = f"{validation:,} of {validation + train:,} rows are set apart for validation"
             print(f"{apart} (--validation_split {arguments.validation_split:g}){scored}", flush=True)
     splits.setdefault("test", splits["validation"])  # the same object: `set_aside_validation` asks by identity
@@ -159,9 +165,10 @@ def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datase
     counts = Counter(values)
     distinct = sorted(counts, key=lambda value: hashlib.sha256(value).digest())
     if len(distinct) == 1:
+        cutting = " (--sample_by paragraph or line cuts a txt file)" if rows.column_names == ["text"] else ""
         raise ValueError(
-            f"found a single {column} in --train_file ({len(rows)} row{'s' * (len(rows) != 1)}); expected more, "
-            "or --validation_file"
+            f"found a single {column} in train ({len(rows)} row{'s' * (len(rows) != 1)}); expected more{cutting}, or "
+            "validation rows, such as --validation_file"
         )
     wanted, chosen = share * len(values), set()
     for value in distinct[:-1]:
@@ -211,14 +218,27 @@ def _read_file(read: _Reader, path: str, size: int, changed: int) -> Iterator[Re
     return read(path)
 
 
-def _hub_sources(arguments: DataArguments) -> dict[str, list[_Source]]:
+def _hub_sources(arguments: DataArguments, columns: Sequence[str]) -> dict[str, list[_Source]]:
     name = arguments.dataset_name
     try:
         loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
     except (DatasetGenerationError, RuntimeError) as error:  # of malformed files, and of sets that are scripts
         raise ValueError(f"--dataset_name {name}: {' '.join(str(error.__cause__ or error).split())}") from None
-    if missing := {"train", "validation"} - set(loaded):
-        raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
+    expected = ("train", "validation") if arguments.streaming else ("train",)
+    if missing := [split for split in expected if split not in loaded]:
+        advice = " (without --streaming a share of train is set apart)" if missing == ["validation"] else ""
+        found = f"--dataset_name {name}: found the splits {', '.join(loaded)}"
+        raise ValueError(f"{found}; expected {', '.join(missing)}{advice}")
+    for split, rows in loaded.items():
+        if split not in SPLITS:
+            if PartialState().is_main_process:
+                print(f"--dataset_name {name}: the split {split} is not read", flush=True)
+        elif rows.column_names is not None and not {*columns} <= {*rows.column_names}:
+            raise ValueError(
+                f"--dataset_name {name}, split {split}: found the columns {', '.join(rows.column_names)}; expected "
+                f"{', '.join(columns)}: rename them with rename_columns of datasets, write each split with "
+                f"to_parquet('FOLDER/{split}.parquet'), and give --dataset_name FOLDER"
+            )
     return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
 
 
@@ -274,12 +294,20 @@ def _checked(
             yield row
 
 
-def _stream(sources: Sequence[_Source], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
+def _stream(sources: Sequence[_Source], check: _Check, skip: bool, prints: bool) -> Iterator[dict[str, Any]]:
     for row in _checked(sources, check, skip):
-        if isinstance(row, BadRow):
-            print(f"skipped {printable(str(row))}", flush=True)
-        else:
+        if not isinstance(row, BadRow):
             yield row
+        elif prints:
+            _print_skipped(str(row))
+
+
+def _print_skipped(text: str) -> None:
+    """Print a skipped row of a stream, which is read again and again, once; and some of them only."""
+    if text not in _skipped and len(_skipped) < _PRINTED_BAD_ROWS:
+        _skipped.add(text)
+        last = "; no others of the stream are printed" if len(_skipped) == _PRINTED_BAD_ROWS else ""
+        print(printable(f"skipped {text}{last}"), flush=True)
 
 
 def _cache(

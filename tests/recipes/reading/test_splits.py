@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from unicodedata import normalize
 
 import datasets
@@ -16,6 +18,7 @@ from atenta.recipes.reading import splits as splits_module
 from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.reading.splits import DataArguments, code_digest, read_splits
+from atenta.recipes.tasks.documents import DocumentTask
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 from atenta.recipes.tasks.transduction import PAIRS
@@ -144,8 +147,13 @@ def test_both_forms_of_a_text_are_on_one_side(splits_of, write):
 def test_a_single_text_is_not_parted(splits_of, write):
     two = splits_of(train_file=write("two.tsv", "a\tA", "b\tB"), validation_split=0.9)
     assert [len(two[name]) for name in ("train", "validation")] == [1, 1]
-    with pytest.raises(ValueError, match=r"a single source in --train_file \(2 rows\).*--validation_file"):
+    with pytest.raises(ValueError, match=r"a single source in train \(2 rows\).*--validation_file") as refused:
         splits_of(train_file=write("one.tsv", "a\tA", "a\tB"))
+    assert "--sample_by" not in str(refused.value)
+    with pytest.raises(
+        ValueError, match=r"a single text in train \(1 row\).*--sample_by paragraph.*--validation_file"
+    ):
+        splits_of(DocumentTask().row_format, train_file=write("one.txt", "a", "", "b"))
 
 
 @pytest.mark.parametrize(
@@ -165,8 +173,9 @@ def test_options_that_name_no_data(splits_of, files, change, found):
 
 
 def test_data_that_are_not_read_at_all(splits_of, hub, files, write):
-    with pytest.raises(ValueError, match="train, test; expected validation"):
-        splits_of(dataset_name=hub(train="a", test="b"))
+    folder = hub(train="a", test="b")
+    with pytest.raises(ValueError, match=r"train, test; expected validation .*without --streaming"):
+        splits_of(dataset_name=folder, streaming=True)
     files["train_file"] = write("train.tsv", "Target\tSource", "A\ta")
     with pytest.raises(BadRow, match=r"train.tsv, line 1: found \['Target', 'Source'\]"):
         splits_of(**files, skip_bad_rows=True)
@@ -304,6 +313,27 @@ def test_only_training_rows_are_streamed_a_shard_per_file(splits_of, files, writ
     assert "more.tsv, line 2: found 1 column" in capsys.readouterr().out
 
 
+def test_a_skipped_row_of_a_stream_is_printed_once_and_of_many_some_are(splits_of, files, write, capsys):
+    files["train_file"] = write("train.tsv", "a\tA", *["b"] * 12)
+    train = splits_of(**files, streaming=True, skip_bad_rows=True)["train"]
+    assert list(train) == list(train) == rows("a")
+    numbers = [int(re.search(r"line (\d+)", line)[1]) for line in capsys.readouterr().out.splitlines()]
+    assert numbers == list(range(2, 12))
+
+
+@pytest.mark.parametrize(("processes", "printed"), [(2, 2), (3, 0)])
+def test_a_process_prints_the_skipped_rows_that_it_reads_alone(
+    splits_of, files, write, capsys, monkeypatch, processes, printed
+):
+    """If the files cannot be divided among the processes, each reads all, and the main one prints."""
+    state = SimpleNamespace(is_main_process=False, num_processes=processes)
+    monkeypatch.setattr(splits_module, "PartialState", lambda: state)
+    files["train_file"] += write("more.tsv", "e\tE", "f", "g")
+    train = splits_of(**files, streaming=True, skip_bad_rows=True)["train"]
+    list(split_dataset_by_node(train, 1, processes))
+    assert capsys.readouterr().out.count("more.tsv, line ") == printed
+
+
 # Data sets of the Hub
 
 
@@ -321,6 +351,27 @@ def test_hub_stream_keeps_its_shards(splits_of, hub):
     train = splits_of(dataset_name=hub(**shards, validation="c"), streaming=True)["train"]
     assert train.num_shards == 2
     assert [list(split_dataset_by_node(train, rank, world_size=2)) for rank in range(2)] == [rows("a"), rows("b")]
+
+
+def test_a_share_of_a_set_without_validation_validates(splits_of, hub, capsys):
+    folder = hub(train="abcdefghij", test="x", unsupervised="y")
+    listed = "".join(f"  - split: {name}\n    path: {name}.jsonl\n" for name in ("train", "test", "unsupervised"))
+    Path(folder, "README.md").write_text(f"---\nconfigs:\n- config_name: default\n  data_files:\n{listed}---\n")
+    splits = splits_of(dataset_name=folder)
+    assert [len(splits[name]) for name in ("train", "validation")] == [9, 1]
+    assert sorted([*splits["train"]["source"], *splits["validation"]["source"]]) == [*"abcdefghij"]
+    assert splits["test"].to_list() == rows("x")
+    printed = capsys.readouterr().out
+    assert "1 of 10 rows are set apart for validation" in printed
+    assert "scored" not in printed
+    assert "the split unsupervised is not read" in printed
+
+
+def test_the_columns_of_a_set_are_named(splits_of, hub):
+    folder = hub(train="a", validation="c")
+    named = f"--dataset_name {folder}, split train: found the columns source, target, count; expected words, tags: "
+    with pytest.raises(ValueError, match=f"^{re.escape(named)}.*rename_columns.*--dataset_name FOLDER"):
+        splits_of(TAGGED_SENTENCES, dataset_name=folder)
 
 
 def test_a_set_that_datasets_cannot_read_is_named(splits_of, hub, tmp_path):
