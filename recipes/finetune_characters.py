@@ -18,7 +18,7 @@ import atenta.recipes.terminal  # noqa: F401  # first, because the others take s
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import ne
 from pathlib import Path
@@ -44,6 +44,7 @@ from atenta.recipes.tasks.characters import (
     FEATURES,
     STRIPPED,
     RestorationTask,
+    check_strippable,
     count_errors,
     count_variants,
     encode_windows,
@@ -53,7 +54,7 @@ from atenta.recipes.tasks.characters import (
     strip_texts,
     vary_case,
 )
-from atenta.recipes.tasks.documents import DocumentArguments, load_documents
+from atenta.recipes.tasks.documents import DOCUMENTS, DocumentArguments, load_documents
 from atenta.recipes.tasks.punctuation import lower_sentence_starts, split_pieces, vary_styles
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
@@ -288,7 +289,8 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
         )
     if not characters.strip:
         return load_rows(data, training, CHARACTER_PAIRS)
-    texts = load_documents(data, training)
+    check = partial(check_strippable, strip=characters.strip)
+    texts = load_documents(data, training, replace(DOCUMENTS, check=check))
     strip = partial(strip_texts, strip=characters.strip)
     return encode_rows(texts, training, strip, data.preprocessing_num_workers, features=FEATURES)
 

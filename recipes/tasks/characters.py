@@ -88,6 +88,13 @@ def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, li
     return {name: [pair[name] for pair in pairs] for name in FEATURES}
 
 
+def check_strippable(fields: Mapping[str, Any], strip: Sequence[str]) -> dict[str, str]:
+    """Return the row of a text of which [`strip_texts`] can make a source, or raise its ValueError."""
+    row = DOCUMENTS.check(fields)
+    strip_texts({"text": [row["text"]]}, strip)
+    return row
+
+
 def count_variants(
     rows: Iterable[Mapping[str, str]], min_count: int
 ) -> tuple[dict[str, str | list[str]], dict[str, int]]:

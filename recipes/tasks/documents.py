@@ -42,10 +42,12 @@ class DocumentArguments(DataArguments):
     sample_by: UnitOption = "document"
 
 
-def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
+def load_documents(
+    data: DocumentArguments, training: TrainingArguments, row_format: RowFormat = DOCUMENTS
+) -> dict[str, Rows]:
     """Return the documents of `train`, `validation` and `test`, cut by `data.sample_by`; see `load_rows`."""
     readers = {".txt": partial(read_documents, sample_by=data.sample_by)}
-    splits = load_rows(data, training, replace(DOCUMENTS, readers=readers))
+    splits = load_rows(data, training, replace(row_format, readers=readers))
     if data.sample_by == "document":
         return splits
     # Documents of txt files were cut when they were read; cutting them again changes nothing.

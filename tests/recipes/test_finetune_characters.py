@@ -2,12 +2,17 @@
 
 import re
 
+import datasets
 import pytest
 import torch
 from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
 from atenta import AtentaEncoderForMaskedLM, CharacterRestorer
+from atenta.recipes import finetune_characters
+from atenta.recipes.reading.records import BadRow
+from atenta.recipes.tasks.documents import DocumentArguments
+from atenta.recipes.training.options import RecipeArguments
 from atenta.tokenization.base_letters import strip_accents
 from support.recipe_cases import ACCENTED, CASES, TEST_ACCENTED, refused_files, write_files
 from support.recipes import assert_picture, load, read_metrics, read_predictions, refusal, run_here, tiny, write_lines
@@ -143,6 +148,23 @@ def test_rows_without_choices_cannot_be_scored(split, tmp_path):
     none = write_lines(tmp_path / "none.tsv", "12\t12")
     reason = refusal(NAME, tmp_path, *refused_files(NAME, tmp_path), f"--{split}_file", none)
     assert re.search(f"Found none of .* {split}", reason)
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_a_text_that_cannot_be_stripped_is_named_by_its_line_and_may_be_skipped(tmp_path, monkeypatch, streaming):
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    files = {"train_file": [str(write_lines(tmp_path / "train.txt", "Já é", "x\u0304 é", "Não"))]}
+    files["validation_file"] = [str(write_lines(tmp_path / "validation.txt", "Só"))]
+    training = RecipeArguments(output_dir=str(tmp_path / "model"), use_cpu=True, report_to="none")
+
+    def sources(**options):
+        data = DocumentArguments(**files, sample_by="line", streaming=streaming, **options)
+        rows = finetune_characters._load_pairs(data, finetune_characters.CharacterArguments(["accents"]), training)
+        return [row["source"] for row in rows["train"]]
+
+    with pytest.raises((SystemExit, BadRow), match=r"train\.txt, line 2: .*--skip_bad_rows"):
+        sources()
+    assert sources(skip_bad_rows=True) == ["Ja e", "Nao"]
 
 
 def test_what_is_stripped_is_known_and_of_texts_of_ones_own(tmp_path, capsys):
