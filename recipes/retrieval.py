@@ -305,7 +305,11 @@ def nearest(scores: np.ndarray, count: int) -> np.ndarray:
 
     The first of equal ones comes first.
     """
-    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    found = np.empty((len(scores), min(count, scores.shape[1])), dtype=np.intp)
+    for start in range(0, len(scores), _QUERIES_AT_ONCE):
+        part = slice(start, start + _QUERIES_AT_ONCE)
+        found[part] = np.argsort(-scores[part], axis=1, kind="stable")[:, :count]
+    return found
 
 
 def nearest_texts(

@@ -11,6 +11,7 @@ from atenta.recipes.tasks.task import Baselines, Row
 
 # An aside has no bracket or dash inside.
 _ASIDE = re.compile(r"\s*\([^()]*\)|\s+[—–]\s[^—–]*\s[—–](?=[\s,.;:])|\s*\[[^\[\]]*\]")
+_ROWS_AT_ONCE = 256  # whose similarities to all rows of training are in memory
 
 
 def rewriting_baselines(train: Sequence[Row]) -> Baselines:
@@ -51,5 +52,6 @@ def most_similar_target(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
     known = vectorizer.fit_transform([row["source"] for row in train])
     asked = vectorizer.transform([row["source"] for row in rows])
-    nearest = (asked @ known.T).toarray().argmax(axis=1)
+    parts = (asked[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE))
+    nearest = (index for part in parts for index in (part @ known.T).toarray().argmax(axis=1))
     return [train[index]["target"] for index in nearest]

@@ -1,5 +1,6 @@
 """Tests of passages and queries, their vectors, the index and recall."""
 
+import tracemalloc
 from itertools import permutations
 
 import numpy as np
@@ -174,6 +175,19 @@ def test_passages_are_found_by_shared_ngrams(passages, queries, sizes, found):
     scores = ngram_scores(passages, queries, sizes)
     assert nearest(scores, 2)[:, 0].tolist() == found
     assert nearest(scores, 2).shape == (len(queries), 2)
+
+
+def test_the_nearest_of_many_queries_are_found_without_a_copy_of_all_scores():
+    scores = np.random.default_rng(0).integers(9, size=(3_000, 1_000)).astype(float)  # with many equal ones
+    tracemalloc.start()
+    try:
+        found = nearest(scores, 3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(found, [sorted(range(1_000), key=lambda place: -row[place])[:3] for row in scores])
+    assert peak < scores.nbytes
+    assert nearest(scores[:0], 3).shape == (0, 3)
 
 
 def test_edits_are_counted_with_swaps_and_nearest_texts_leave_out_the_text_itself():

@@ -1,5 +1,7 @@
 """Answers without a model to texts that are rewritten, and the scores of the task beside the sources."""
 
+import tracemalloc
+
 import pytest
 
 from atenta.recipes.tasks.rewriting import first_characters, most_similar_target, without_asides
@@ -43,3 +45,15 @@ def test_metrics_beside_sources_are_scored_in_their_order_and_bring_their_baseli
     added = {"without asides", "first characters", "most similar in training"}
     assert added <= task.baselines(rows).keys()
     assert not added & PairTask(metrics=["chrf"]).baselines(rows).keys()
+
+
+def test_similarities_of_many_rows_are_never_in_memory_together():
+    train = [pair(f"{number * 7919 % 100_003:05}", str(number)) for number in range(3_000)]
+    tracemalloc.start()
+    try:
+        found = most_similar_target(train, train)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == [row["target"] for row in train]
+    assert peak < len(train) ** 2 * 8  # bytes of all of them
