@@ -93,6 +93,8 @@ def main() -> None:
     check_metric(training, ["word_error_rate"])
     rows = load_rows(data, training, LETTER_PAIRS)
     train = list(rows["train"])
+    if training.process_index == 0:
+        print(f"Aligning {len(train):,} words with their targets …", flush=True)
     alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
     aligned = {"train": alignment.aligned, "validation": alignment.align(rows["validation"])}
     for name, of_split in aligned.items():

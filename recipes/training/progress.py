@@ -23,8 +23,8 @@ def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:
 class FigureLines(ProgressCallback):
     """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`.
 
-    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves; a line
-    says how many steps there will be.
+    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves; lines
+    say how many steps there will be, and when they are done.
     """
 
     def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
@@ -40,6 +40,12 @@ class FigureLines(ProgressCallback):
         if sys.stderr.isatty():
             super().on_prediction_step(args, state, control, *rest, **kwargs)
 
+    def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """End the bar."""
+        super().on_train_end(args, state, control, **kwargs)
+        if state.is_world_process_zero and not sys.stderr.isatty():
+            print(f"training    ended at step {state.global_step:,}; the test is scored next", flush=True)
+
     def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Write the figures above the bar."""
         figures = select_figures(logs or {})
@@ -51,3 +57,4 @@ class FigureLines(ProgressCallback):
         if self.training_bar is not None and line:
             kind = "validation" if any(name.startswith("eval_") for name in figures) else "training  "
             self.training_bar.write(f"{kind}  step {state.global_step:>6,}  epoch {state.epoch:.2f}  {line}")
+            sys.stdout.flush()  # tqdm does not, and a log file would have nothing for hours

@@ -1,9 +1,7 @@
-"""The trainer: gradients by token, batches, checkpoints that are kept, LoRA, reproducibility and printed progress."""
+"""The trainer: gradients by token, batches, checkpoints that are kept, LoRA and reproducibility."""
 
 import copy
-import re
 import shutil
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -357,22 +355,6 @@ def test_predictions_are_not_scored(tmp_path):
     compute_metrics = trainer.compute_metrics
     assert len(trainer.predict(PAIRS).label_ids) == len(PAIRS)
     assert trainer.compute_metrics is compute_metrics
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_there_are_bars_only_on_a_terminal(tmp_path, capsys, monkeypatch, terminal):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    rows = {"train": PAIRS, "validation": PAIRS}
-    fitted(trainer_of(tmp_path, rows, max_steps=2, disable_tqdm=False, eval_strategy="steps", eval_steps=1))
-    output, errors = capsys.readouterr()
-    assert output.startswith("training    from step 0 to 2\n") is not terminal
-    training, validation, *_ = output.splitlines()[not terminal :]
-    assert re.fullmatch(
-        r"training    step      1  epoch 1\.00  loss \S+  grad norm \S+  learning rate 0\.01", training
-    )
-    assert re.fullmatch(r"validation  step      1  epoch 1\.00  loss \S+", validation)
-    assert ("\r" in errors) is terminal
-    assert "\r" not in output
 
 
 @pytest.mark.parametrize(
