@@ -36,6 +36,7 @@ _OF_OTHERS = {
     "per_device_train_batch_size": ("batch_size", "train_batch_size"),
     "num_beams": ("beam_size", "beam_width", "beams"),
     "max_steps": ("max_iters", "steps"),
+    "resume_from_checkpoint": ("resume",),
 }
 _FIELD = re.compile(r"^    (\w+): ", re.MULTILINE)  # of a dataclass
 

@@ -204,8 +204,10 @@ def _read_csv(path: str | Path) -> _Numbered[_Cells]:
 def _json_fields(line: str, columns: Sequence[str]) -> dict[str, Any]:
     try:
         fields = parse_json(line)
-        if not (isinstance(fields, dict) and fields.keys() >= set(columns)):
+        if not isinstance(fields, dict):
             raise ValueError("another value")
+        if missing := [name for name in columns if name not in fields]:
+            raise ValueError(f"without {', '.join(missing)}")
         return fields
     except ValueError as error:
         raise ValueError(f"found {line!r:.200} ({error}); expected a JSON object with {', '.join(columns)}") from None

@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 _STREAMED_ROWS = 10_000  # rows of a streamed split that are counted
 _BATCH = 256
 _OUTSIDERS_SHOWN = 20
+_SHOWN_CHARACTERS = 40  # of a row that is refused
 _NFC, _NFD = normalizers.NFC(), normalizers.NFD()  # their Unicode tables may differ from Python's
 
 
@@ -49,6 +50,7 @@ def build_report(
                     if length > max_length:
                         split.rows_too_long += 1
                         split.first_too_long = split.first_too_long or (split.rows - 1, length)
+                        split.text_too_long = split.text_too_long or next(filter(None, texts.values()), "")
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
     return Report(reports, tuple(columns), max_length)
 
@@ -66,6 +68,7 @@ class SplitReport:
     characters_outside: int = 0  # in all rows
     rows_too_long: int = 0
     first_too_long: tuple[int, int] | None = None  # the index of the first such row, and its length in tokens
+    text_too_long: str = ""  # of that row, in its first column that has one
     hashes: array = field(default_factory=lambda: array("q"), repr=False)
 
     def count(self, texts: Mapping[str, str | None], alphabet: set[str]) -> dict[str, str | None]:
@@ -121,9 +124,10 @@ class Report:
             if split.first_too_long:
                 index, length = split.first_too_long
                 raise ValueError(
-                    f"{name}, row {index}: found {length:,} tokens in an input; expected at most "
-                    f"{self.max_length:,}, as in all but {split.rows_too_long:,} of the {split.rows:,} rows: "
-                    "shorten or split the texts, or create a model with a higher limit"
+                    f"{name}, row {index}, which begins with {split.text_too_long[:_SHOWN_CHARACTERS]!r}: found "
+                    f"{length:,} tokens in an input; expected at most {self.max_length:,}, as in all but "
+                    f"{split.rows_too_long:,} of the {split.rows:,} rows: shorten or split the texts, or raise "
+                    "--max_length (not for a saved model that has learned its positions)"
                 )
 
     def __str__(self) -> str:

@@ -7,6 +7,7 @@ from unicodedata import normalize
 
 import torch
 import transformers
+from accelerate import PartialState
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -124,7 +125,8 @@ def _load(
         )
     longest = learned_positions(saved.to_dict())
     if longest is not None and longest < options.max_length:
-        print(f"--max_length {longest}: the saved model has learned no more positions", flush=True)
+        if PartialState().is_main_process:
+            print(f"--max_length {longest}: the saved model has learned no more positions", flush=True)
         options.max_length = longest
         if "window_length" in head:
             head = {**head, "window_length": longest - 2}
@@ -199,12 +201,18 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
 def report_misspelt(kind: str, names: Mapping[str, Sequence[str]]) -> None:
     """Print the labels that may be misspelt: those that no training row has, and those that look like another.
 
-    `names` are those of each split, `train` among them, and `kind` is what they are called, such as `label`.
+    `names` are those of each split, `train` among them, and `kind` is what they are called, such as `label`. A test
+    with those of validation, as the validation rows are without test data, is left out.
     """
     for split, of_split in names.items():
-        if unseen := sorted({*of_split} - {*names["train"]}):
+        is_again = split == "test" and of_split == names.get("validation")
+        if not is_again and (unseen := sorted({*of_split} - {*names["train"]})):
             listed = printable(", ".join(unseen))
-            print(f"{split}: the {kind} {listed:.300} is in no row of train: check its spelling", flush=True)
+            print(
+                f"{split}: the {kind} {listed:.300} is in no row of train: check its spelling or, if it is rare and "
+                "all its rows were set apart, give --validation_file",
+                flush=True,
+            )
     alike: dict[str, list[str]] = {}
     for name in sorted({*chain(*names.values())}):
         alike.setdefault(" ".join(normalize("NFC", name).split()), []).append(ascii(name))

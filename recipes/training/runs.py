@@ -47,11 +47,12 @@ REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.saf
 """The files of a folder that a saved model replaces, as patterns."""
 
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
+_LEFT = {_LOCK, "bad_rows.tsv"}  # by a run that stops before it begins
 _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
-_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _IN_A_WORKER = "Caught BadRow in DataLoader worker"  # as torch raises an error that takes two arguments again
+_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
     *(f"(os error {number})" for number in sorted(_CANNOT_WRITE)),
     *("PytorchStreamWriter", "unexpected pos"),
@@ -167,10 +168,10 @@ def run_recipe(main: Callable[[], None]) -> None:
             print(f"\nStopped. {_describe_kept()}", file=sys.stderr, flush=True)
         raise SystemExit(130) from None
     except (OSError, RuntimeError, ValueError, SafetensorError) as error:
-        number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
         if str(error).startswith(_IN_A_WORKER):
             message = str(error).strip().partition(f".{BadRow.__name__}: ")[2].replace("\n", r"\n")
             raise SystemExit(printable(message)) from None
+        number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
         if number not in _CANNOT_WRITE and not any(words in text for words in _CANNOT_WRITE_IN_WORDS):
             raise
         raise SystemExit(f"The disk is full or fails: {text}. Free some space. {_describe_kept()}") from None
@@ -326,12 +327,12 @@ def check_own_folder(folder: str) -> None:
     """Check that an output folder is not the current one, the home folder, one above them or a git repository.
 
     Raises:
-        SystemExit: If it is, and it is neither empty nor of a run.
+        SystemExit: If it is, and it is neither empty, but for what a refused run leaves, nor of a run.
     """
     place = os.path.realpath(folder)
     inside = [os.path.realpath(each) for each in (".", os.path.expanduser("~"))]
     is_shared = any(Path(each).is_relative_to(place) for each in inside) or os.path.exists(f"{place}/.git")
-    if is_shared and not os.path.isfile(f"{place}/{_OPTIONS}") and (found := sorted(os.listdir(place))):
+    if is_shared and not os.path.isfile(f"{place}/{_OPTIONS}") and (found := sorted({*os.listdir(place)} - _LEFT)):
         raise SystemExit(
             f"--output_dir {folder}: found a folder of other files, such as {found[0]}; expected one for this run "
             f"alone, such as {Path(folder, 'outputs')}."

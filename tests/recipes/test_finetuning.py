@@ -106,6 +106,11 @@ def test_labels_that_may_be_misspelt_are_named(capsys):
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("test: ")
     assert "itaa" in line
+    rare = ["ita", "rare"]
+    report_misspelt("label", {"train": ["ita"], "validation": rare, "test": [*rare]})  # the same rows
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("validation: the label rare ")
+    assert "--validation_file" in line
     report_misspelt("label", {"train": ["mac\u0327a\u0303", "ma\xe7\xe3", "a", "a ", "\xa0a", "b"], "test": ["b"]})
     found = capsys.readouterr().out.splitlines()
     assert [[name in line for name in (r"'ma\xe7\xe3'", r"'mac\u0327a\u0303'", r"'\xa0a'")] for line in found] == [
@@ -173,7 +178,7 @@ def test_wrong_offsets_of_answers_are_corrected_or_left_out(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "max_length", "message"),
     [
-        ("seq2seq", 7, "train, row 3: found 8 tokens"),  # tags, text and <eos>
+        ("seq2seq", 7, "train, row 3, which begins with 'V<V>': found 8 tokens"),  # tags, text and <eos>
         ("finetune_classification", 7, "found 8 tokens in an input; expected at most 7"),
         ("finetune_qa", 30, "raise --max_length or lower --stride"),  # no room for the context
         ("finetune_generation", 26, "found 27 tokens in the prompt 'Bom dia!'"),

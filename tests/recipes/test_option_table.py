@@ -73,6 +73,7 @@ def test_options_of_recipes_and_of_transformers_are_known(words):
         ("seq2seq", "num-layers", "encoder_layers"),
         ("pretrain_causal", "n_layer", "num_hidden_layers"),
         ("finetune_tagging", "lr=1", "learning_rate"),
+        ("seq2seq", "resume", "resume_from_checkpoint"),
     ],
 )
 def test_names_that_other_tools_use_are_understood(recipe, theirs, ours):

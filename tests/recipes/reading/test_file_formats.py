@@ -80,7 +80,7 @@ DEEP = "[" * 200 + "]" * 200
         (".csv", "", 1, "a blank line"),
         (".jsonl", '{"source": "a"', 1, "JSON object"),
         (".jsonl", '["a", "b"]', 1, "JSON object"),
-        (".jsonl", '{"source": "a"}', 1, "source, target"),
+        (".jsonl", '{"source": "a"}', 1, "(without target); expected a JSON object with source, target"),
         (".jsonl", f'{{"source": {DEEP}, "target": "b"}}', 1, "100 brackets"),
         (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, 1, "100 brackets"),
         (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", 1, "5000 digits"),

@@ -70,11 +70,12 @@ def test_inputs_of_two_texts_and_of_tags_which_count_as_tokens():
 
 
 def test_long_row_is_an_error():
-    texts = [*["a"] * 1000, "aaa", "aaaa"]
+    texts = [*["a"] * 1000, "aab" * 20, "aaaa"]
     splits = {"train": Dataset.from_dict({"text": ["a"]}), "test": Dataset.from_dict({"text": texts})}
-    build_report(splits, ["text"], TOKENIZER, 5).check_lengths()
+    build_report(splits, ["text"], TOKENIZER, 61).check_lengths()
     build_report(splits, ["text"], TOKENIZER, None).check_lengths()
-    message = "^test, row 1000: found 4 tokens .* at most 3, .* 2 of the 1,002 rows"
+    beginning = ("aab" * 20)[:40]
+    message = f"^test, row 1000, .* '{beginning}': found 61 tokens .* at most 3, .* 2 of the 1,002 rows.*--max_length"
     with pytest.raises(ValueError, match=message):
         build_report(splits, ["text"], TOKENIZER, 3).check_lengths()
 

@@ -1,6 +1,7 @@
 """Models that recipes create or load, and LoRA around either."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.engines.saved_model import load_tokenizer
+from atenta.recipes.training import models as models_module
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import StackArguments, TwoStackArguments
 from support.models import assert_close, tiny_model
@@ -172,7 +174,7 @@ def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
     assert [each["tokenizer_class"] for each in names] == ["PreTrainedTokenizerFast"] * 2
 
 
-def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys):
+def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys, monkeypatch):
     made, model = create("fill-mask", head={}, position_embedding_type="learned", max_length=20)
     save(model, made, tmp_path)
     for given, longest in ((16, 16), (64, 20)):
@@ -183,6 +185,11 @@ def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys
     head = {**label_options(["a", "á"]), "character_variants": {"a": "aá"}, "window_length": 62}
     options = StackArguments(**SIZES, model_name_or_path=str(tmp_path), max_length=64)
     assert load_or_create(options, "character-restoration", "encoder", TEXTS, **head)[1].config.window_length == 18
+    assert "--max_length 20" in capsys.readouterr().out
+    monkeypatch.setattr(models_module, "PartialState", lambda: SimpleNamespace(is_main_process=False))
+    options = StackArguments(**SIZES, model_name_or_path=str(tmp_path), max_length=64)
+    load_or_create(options, "fill-mask", "encoder", TEXTS)
+    assert (options.max_length, capsys.readouterr().out) == (20, "")
 
 
 @pytest.mark.parametrize(

@@ -258,6 +258,8 @@ def test_a_folder_of_other_files_is_refused(tmp_path, monkeypatch, output):
 
 def test_the_current_folder_is_accepted_if_it_is_empty_or_of_a_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in (".lock", "bad_rows.tsv"):  # of a run that was refused
+        write_lines(tmp_path / name)
     for _ in range(2):
         start_run(arguments(".")).begin()
 
