@@ -18,8 +18,9 @@ from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, check_sequence, list_of_texts
 from .letter_tagger import LetterTagger
+from .numbers_in_words import INSTALL, LANGUAGES
 from .readings import STRESS, Phones, Reading, load_readings, plain_word, read_lexicon
-from .spelled_out import INSTALL, LANGUAGES, in_native_letters, spell_out
+from .spelled_out import in_native_letters, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")

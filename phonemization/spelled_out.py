@@ -1,38 +1,11 @@
-"""Portuguese numbers, dates, amounts and abbreviations in words, as they are read aloud."""
+"""Portuguese texts in words, as they are read aloud: abbreviations and initials, and with them numbers."""
 
 import re
-from collections.abc import Callable, Container
-from importlib.util import find_spec
+from collections.abc import Container
 
+from .numbers_in_words import ROMAN, is_joint, read_numbers
 from .readings import plain_word
 
-# The languages of num2words by the variants of models of phones.
-LANGUAGES = {**dict.fromkeys(("br", "br-wikipron", "pt-BR"), "pt_BR"), **dict.fromkeys(("pt", "pt-PT"), "pt")}
-INSTALL = 'pip install "atenta[numbers]"'
-
-_MOST_DIGITS = 15  # of a number; num2words has no names for all longer ones
-_MONTHS = (
-    *("janeiro", "fevereiro", "março", "abril", "maio", "junho"),
-    *("julho", "agosto", "setembro", "outubro", "novembro", "dezembro"),
-)
-_CURRENCIES = {  # one, several, a hundredth
-    "R$": ("real", "reais", "centavo"),
-    "US$": ("dólar", "dólares", "centavo"),
-    "€": ("euro", "euros", "cêntimo"),
-    "£": ("libra", "libras", "péni"),
-    "¥": ("iene", "ienes", "sen"),
-}
-_UNITS = {
-    **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
-    **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
-    **{"km/h": "quilômetro por hora", "km/l": "quilômetro por litro", "m/s": "metro por segundo", "ha": "hectare"},
-    **dict.fromkeys(("m²", "m2"), "metro quadrado"),
-    **dict.fromkeys(("m³", "m3"), "metro cúbico"),
-    **{"km²": "quilômetro quadrado", "V": "volt", "W": "watt", "x": "vez", **dict.fromkeys(("°C", "ºC"), "grau")},
-    **{"kW": "quilowatt", "kWh": "quilowatt-hora", "t": "tonelada", "s": "segundo", "mg": "miligrama"},
-    **{"kcal": "quilocaloria", "cl": "centilitro", "dB": "decibel", "Mbps": "megabit por segundo"},
-    **{"Hz": "hertz", "kHz": "quilohertz", "MHz": "megahertz", "GHz": "gigahertz"},
-}
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
@@ -56,14 +29,6 @@ ABBREVIATIONS = {
     **{"dps": "depois", "fds": "fim de semana", "bj": "beijo", "tmj": "tamo junto"},
     **{"ap.": "apartamento", "bl.": "bloco", "co2": "cê ó dois", "h2o": "agá dois ó", "h1n1": "agá um ene um"},
     **{"ilmo.": "ilustríssimo", "ilma.": "ilustríssima", "a.c.": "antes de cristo", "d.c.": "depois de cristo"},
-}
-# Parts of a whole, as in recipes; half of what is feminine is *meia*.
-_FRACTIONS = {
-    **dict.fromkeys(("1/2", "½"), "meio"),
-    **dict.fromkeys(("1/3", "⅓"), "um terço"),
-    **dict.fromkeys(("2/3", "⅔"), "dois terços"),
-    **dict.fromkeys(("1/4", "¼"), "um quarto"),
-    **dict.fromkeys(("3/4", "¾"), "três quartos"),
 }
 SINGLE_LETTERS = {"q": "que", "n": "não"}  # before a word; the n of a formula is one
 # Initials of titles, the titles, and the names before which they are those.
@@ -100,83 +65,13 @@ FOREIGN_LETTERS = (
     *(("wh", "w"), ("^w(?=a(?:gn|lter|ld|nd)|[lr])", "v"), ("(?<=[aeiou])w(?![aeiouy])", "u")),
     *(("oo", "u"), ("ee", "i"), ("(?<=[bcdfghjlmnpqrstvxz])y$", "e"), ("y", "i")),
 )
-_THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
-_MEASURED = r"colher|copo|dúzia|garrafa|hora|kg|lata|litro|metro|pacote|quilo|tablete|tomate|vidro|xícara"
-_NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
-_SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
-_SHORT_SCALES = {
-    "pt_BR": {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")},
-    "pt": {"mi": ("milhão", "milhões"), "bi": ("mil milhões",) * 2, "tri": ("bilião", "biliões")},
-}
-_TIMES = (
-    r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])"
-    r"(?:(?:h|:)(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)|min|m|\s?h)?|h)\b(?!:\d)"
-)
-# II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
-_ROMAN = (
-    r"(?:(?=[XVI]{2})|(?=I Guerra )|(?<=[Ss]éculo )|(?<=[Cc]apítulo )|(?<=Pedro )|(?<=João )|(?<=Carlos )"
-    r"|(?<=Afonso )|(?<=Filipe )|(?<=Isabel )|(?<=Leão )|(?<=Luís )|(?<=Maria )|(?<=Pio ))"
-    r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
-)
-_QUEENS = ("Isabel ", "Maria ", "Elizabeth ", "Elisabete ", "Catarina ")
-_COUNTED = ("tipo ", "fase ", "parte ", "nível ", "classe ", "grupo ", "módulo ", "etapa ")  # *tipo II* is *tipo dois*
-# Nouns before which a whole number is feminine; before all others it stays masculine.
-_FEMININE_NOUN = re.compile(
-    r" (?:(?:aluna|amiga|aula|blusa|bola|caixa|cama|camisa|carta|casa|cerveja|cidade|coisa|criança|dica|empresa|escola"
-    r"|etapa|família|fatia|festa|foto|garota|garrafa|gota|hora|ideia|irmã|laranja|letra|libra|linha|loja|menina|mesa"
-    r"|moça|moeda|mãe|música|noite|nota|obra|palavra|parte|pera|pergunta|pessoa|peça|pizza|planta|porta|prova|página"
-    r"|quadra|receita|regra|resposta|rua|sala|semana|tarde|tia|tonelada|unidade|vaga|vida|vila|xícara|árvore)s?"
-    r"|(?:colher|flor|mulher|vez)(?:es)?|(?:mensage|viage)(?:m|ns)|(?:ediç|opç|quest|regi|reuni)(?:ão|ões))\b",
-    re.IGNORECASE,
-)
-_SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
-_PATTERN = re.compile(
-    r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
-    r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d))"
-    r"(?P<day_of_year>[12]\d|3[01]|0?[1-9])/(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
-    r"|(?<![\w/,.])(?:(?P<whole>\d{1,3})(?: (?=\d/)| ?(?=[½⅓⅔¼¾])))?"
-    rf"(?P<fraction>[½⅓⅔¼¾]|(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b))"
-    r"(?P<half>(?= \w*[ra]s?\b))?"
-    r"|(?<![\w,.])(?P<goals>\d{1,4})x(?P<others>\d{1,4})(?![\w,.]\d|\w)"
-    rf"|\b{_TIMES}"
-    r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|(?!(?:1[5-9]|20)\d\d-(?:1[5-9]|20)\d\d)\d{4}-\d{4}|0800[ -]\d{3}[ -]\d{4}"
-    r"|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}(?:/\d{4}-\d\d|-\d))\b"  # telephones, streets, taxpayers
-    rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
-    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})(?:\.?(?P<gender>[ºª])(?!C\b)|(?P<letter>[oa])(?:\.(?= [a-zà-ÿ])|\b))"
-    r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
-    rf"(?P<currency>{_SIGN})\s?(?P<minus_amount>[-−])?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
-    rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>[€£]|(?:US|R)\$(?!\s?\d))"
-    rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
-    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|kWh?|mg|kcal|cl|dB|Mbps|[kMG]?Hz"
-    r"|[mglhxLVW]|(?<= )[ts])\b))?)"
-)
-_ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
-_SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
-# Beside a sign of a currency, spaces are those of thousands, as in Portugal; in other numbers only before 000.
-_SPACED_AMOUNT = re.compile(
-    rf"(?:{_SIGN})\s?\d{{1,3}}(?: \d{{3}})+(?! ?\d)"
-    r"|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
-)
-_HOURS = re.compile(r"(?<=\d)(\s?h)(?:rs?|s)\b")
-_HEIGHT = re.compile(r"\b([12])m(\d\d)\b")
-_PER = re.compile(r"(?<=[\d€])/(kg|[glLh]|km|m[²2]|hora|dia|noite|semana|mês|ano|pessoa|unidade|quilo|litro|metro)\b")
-# Numbers of telephones and of streets in Portugal.
-_DIGITS_OF_PORTUGAL = re.compile(
-    r"(?<![\w.,$€£¥-])(?<![$€£¥] )(?:\d{4}-\d{3}|[29]\d\d ?\d{3} ?\d{3})(?![\w,-]|\.\d| \d| ?[$€£%])"
-)
-_BEFORE = [
-    (re.compile(r"(?<!\d)(?<!\d )\b[Kk]m (?=\d)"), "quilômetro "),
-    (re.compile(r"\bN[oO]\. ?(?=\d)"), "número "),
-]
-_GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º§])(?=\d))", re.I)
-_MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 _MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]"
 _SOUNDS = "m*h+m+|m{2,}|(?!s\\b)p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BCDGKPT](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
+    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BCDGKPT](?!\w)|[A-Z]{{2}}))(?!(?:{ROMAN}|{_MEASURE})\b)"
     rf"(?:(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{2,5}})s?|[B-DF-HJ-NP-TV-Z])(?![^\W\d_]|[$'’])"
     rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
@@ -203,8 +98,8 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         if plain_word(found[0]).strip(".") in known:
             return found[0]
         start, end = found.span()
-        before = _is_joint(text[max(0, start - 1) : start])
-        after = _is_joint(text[end : end + 1]) and not re.match(r"-\d", text[end:])  # or BR-101 were minus 101
+        before = is_joint(text[max(0, start - 1) : start])
+        after = is_joint(text[end : end + 1]) and not re.match(r"-\d", text[end:])  # or BR-101 were minus 101
         if found.re is _INITIALS:
             if found[0] in SINGLE_LETTERS and text[end : end + 1] == " " and text[end + 1 : end + 2].islower():
                 return SINGLE_LETTERS[found[0]]
@@ -217,34 +112,7 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     for pattern, title in _TITLES:
         text = pattern.sub(title, text)
     text = _ABBREVIATION.sub(expand, text)
-    text = _INITIALS.sub(expand, text)
-    if not _PATTERN.search(text):
-        return text, []
-    if find_spec("num2words") is None:
-        return text, [found[0] for found in _PATTERN.finditer(text)]
-    text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
-    text = _HOURS.sub(r"\1", text)
-    for sign, name in _BEFORE:
-        text = sign.sub(name if language == "pt_BR" else name.replace("ô", "ó"), text)
-    text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
-    text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
-    text = _HEIGHT.sub(r"\1 m e \2", text)
-    text = _PER.sub(lambda found: f" por {_UNITS.get(found[1].lower(), found[1])}", text)
-    if language == "pt":
-        text = _DIGITS_OF_PORTUGAL.sub(lambda found: " ".join(re.sub(r"\D", "", found[0])), text)
-
-    def replace(found: re.Match[str]) -> str:
-        start, end = found.span()
-        is_joint = str.isalnum if found["ordinal"] else _is_joint  # `2ª-feira` is one word
-        before, after = is_joint(text[max(0, start - 1) : start]), is_joint(text[end : end + 1])
-        return " " * before + _in_words(found, language) + " " * after
-
-    return _PATTERN.sub(replace, text), []
-
-
-def _is_joint(sign: str) -> bool:
-    """Return whether a sign would make one word of what is before it and what is after it."""
-    return sign.isalnum() or sign == "-"
+    return read_numbers(_INITIALS.sub(expand, text), language)
 
 
 def in_native_letters(word: str, variant: str) -> str:
@@ -258,139 +126,3 @@ def in_native_letters(word: str, variant: str) -> str:
         for letters, native in FOREIGN_LETTERS:
             word = re.sub(letters, native, word)
     return word
-
-
-def _in_words(found: re.Match[str], language: str) -> str:
-    from num2words import num2words
-
-    def cardinal(number: int) -> str:
-        return num2words(number, lang=language).replace(",", "")
-
-    def ordinal(number: int) -> str:
-        return num2words(number, to="ordinal", lang=language)
-
-    minus = "menos " * bool(found["minus"] or found["minus_amount"])
-    if currency := (found["currency"] or found["currency_last"] or "").replace("U$", "US$"):
-        number, scale = found["amount"] or found["amount_first"], found["scale"] or found["scale_last"]
-        scale = scale and _name_scale(scale, number, language)
-        amount = _read_amount(number, "US$" if currency == "$" else currency, scale, cardinal)
-        return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
-    if fraction := found["fraction"]:
-        is_half = fraction in ("1/2", "½") and found["half"] is not None
-        words = "meia" if is_half else _FRACTIONS[fraction]
-        whole = found["whole"] and cardinal(int(found["whole"]))
-        return f"{_feminine(whole) if is_half else whole} e {words}" if whole else words
-    if found["goals"]:
-        sides = found["goals"], found["others"]
-        return f" {'a' if len(''.join(sides)) == 2 else 'por'} ".join(
-            _read_digits(each, cardinal, 4) for each in sides
-        )
-    if month := found["month"] or found["month_alone"]:
-        day = int(found["day"] or found["day_of_year"])
-        date = f"{'primeiro' if day == 1 else cardinal(day)} de {_MONTHS[int(month) - 1]}"
-        year = found["year"] and re.sub(r"\A(?=0\d\Z)", "20", found["year"])  # *12/03/05*
-        return f"{date} de {cardinal(int(year))}" if year else date
-    if found["digits"]:
-        return " ".join(cardinal(int(digit)) for digit in found["digits"] if digit.isdigit())
-    if found["hours"]:
-        hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) > 1)}"
-        minutes, seconds = int(found["minutes"] or 0), int(found["seconds"] or 0)
-        if seconds:
-            parts = [
-                f"{cardinal(n)} {name}{'s' * (n != 1)}" for n, name in ((minutes, "minuto"), (seconds, "segundo")) if n
-            ]
-            return " e ".join([" ".join([hours, *parts[:-1]]), parts[-1]])
-        return f"{hours} e {cardinal(minutes)}" if minutes else hours
-    if found["roman"]:
-        number = _read_roman(found["roman"])
-        text, (start, end) = found.string, found.span()
-        is_ordinal = number <= 10 and not text.lower().endswith(_COUNTED, 0, start)
-        words = ordinal(number) if is_ordinal else cardinal(number)
-        is_feminine = text.startswith(" Guerra ", end) or text.endswith(_QUEENS, 0, start)
-        return re.sub(r"o\b", "a", words) if is_feminine else words
-    if found["ordinal"]:
-        words = ordinal(int(found["ordinal"]))
-        return re.sub(r"o\b", "a", words) if found["gender"] == "ª" or found["letter"] == "a" else words
-    words = minus + _read_number(found["number"], cardinal)
-    if "," not in found["number"] and not found["unit"] and _FEMININE_NOUN.match(found.string, found.end()):
-        words = _feminine(words)
-    if scale := found["scale_alone"]:
-        one_thousand = found["number"] == "1" and scale == "mil"
-        return minus + "mil" if one_thousand else f"{words} {_name_scale(scale, found['number'], language)}"
-    if found["unit"] in ("h", "x", "t", "kcal"):
-        words = _feminine(words)
-    return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
-
-
-def _read_roman(digits: str) -> int:
-    values = [{"X": 10, "V": 5, "I": 1}[digit] for digit in digits]
-    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0]))
-
-
-def _divide(number: str) -> tuple[str, str, str]:
-    """Return the digits before and after the sign that separates a number, and the sign's name."""
-    is_point = "," not in number and not re.fullmatch(_THOUSANDS, number)
-    whole, _, fraction = number.partition(".") if is_point else number.replace(".", "").partition(",")
-    return whole, fraction, "ponto" if is_point else "vírgula"
-
-
-def _read_number(number: str, cardinal: Callable[[int], str]) -> str:
-    whole, fraction, sign = _divide(number)
-    words = _read_digits(whole, cardinal, _MOST_DIGITS)
-    return f"{words} {sign} {_read_digits(fraction, cardinal, 2)}" if fraction else words
-
-
-def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
-    """Return digits as a number in words or, if they are more, or begin with 0 as in telephones, one by one."""
-    one_by_one = digits[0] == "0" or len(digits) > most
-    return " ".join(cardinal(int(each)) for each in digits) if one_by_one else cardinal(int(digits))
-
-
-def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
-    one, several, hundredth = _CURRENCIES[currency]
-    agree = _feminine if one == "libra" else str
-    whole, cents, _ = _divide(amount)
-    if scale == "mil":
-        return f"{'' if amount == '1' else agree(_read_number(amount, cardinal)) + ' '}mil {several}"
-    if scale:
-        return f"{_read_number(amount, cardinal)} {scale} de {several}"
-    if len(cents) not in (0, 2):
-        return f"{agree(_read_number(amount, cardinal))} {several}"
-    parts = []
-    if whole.strip("0") or not cents.strip("0"):
-        words = agree(_read_digits(whole, cardinal, _MOST_DIGITS))
-        of = " de" if re.search(r"(?:lhão|lhões|lião|liões)$", words) else ""
-        parts.append(f"{words}{of} {one if whole == '1' else several}")
-    if cents.strip("0"):
-        hundredths = "pence" if hundredth == "péni" else f"{hundredth}s"
-        parts.append(f"{cardinal(int(cents))} {hundredth if int(cents) == 1 else hundredths}")
-    return " e ".join(parts)
-
-
-def _name_scale(scale: str, number: str, language: str) -> str:
-    """Return the name of a short scale; numbers below 2 have the singular, such as *1,5 milhão*."""
-    names = _SHORT_SCALES[language].get(scale, (scale, scale))
-    return names[_divide(number)[0] not in ("0", "1")]
-
-
-def _name_unit(unit: str, number: str, language: str) -> str:
-    name = _UNITS[unit if unit in _UNITS else unit.lower()]
-    if language == "pt":
-        name = name.replace("ô", "ó")
-    if unit == "%" or _divide(number)[0] in ("0", "1"):
-        return name
-    one, por, other = name.partition(" por ")
-    return " ".join(map(_plural, one.split())) + por + other
-
-
-def _plural(word: str) -> str:
-    """Return the plural of a part of the name of a unit."""
-    for ending, plural in (("tz", "tz"), ("z", "zes"), ("el", "éis"), ("-hora", "s-hora")):
-        if word.endswith(ending):
-            return word.removesuffix(ending) + plural
-    return f"{word}s"
-
-
-def _feminine(words: str) -> str:
-    """Return a number in words as it is before a feminine noun; millions have a gender of their own."""
-    return _MASCULINE.sub(lambda found: {"um": "uma", "dois": "duas"}.get(found[0]) or f"{found[1]}as", words)

@@ -53,7 +53,7 @@ def phonemizer(phones):
 @pytest.fixture(autouse=True)
 def without_num2words(monkeypatch):
     """The page has no num2words either: numbers stay as they are."""
-    monkeypatch.setattr("atenta.phonemization.spelled_out.find_spec", lambda name: None)
+    monkeypatch.setattr("atenta.phonemization.numbers_in_words.find_spec", lambda name: None)
 
 
 def read(phonemizer, text, variant):

@@ -12,4 +12,4 @@ def tagger():
 
 @pytest.fixture
 def without_num2words(monkeypatch):
-    monkeypatch.setattr("atenta.phonemization.spelled_out.find_spec", lambda name: None)
+    monkeypatch.setattr("atenta.phonemization.numbers_in_words.find_spec", lambda name: None)
