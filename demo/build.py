@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 
 from atenta.engines.onnx_export import export_graph, given, graphs_of
 from atenta.engines.torch_models import load_model
-from atenta.phonemization import spelled_out
+from atenta.phonemization import numbers_in_words, spelled_out
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
@@ -93,6 +93,9 @@ def build_site(site: Path, trained: Path, phones: Path, speech: Path) -> None:
         "initials": spelled_out.SPELT,
         "titles": spelled_out.TITLES,
         "singleLetters": spelled_out.SINGLE_LETTERS,
+        "signsOfAddresses": spelled_out.SIGNS_OF_ADDRESSES,
+        "numbered": numbers_in_words.NUMBERED,
+        "meetings": numbers_in_words.MEETINGS,
         "foreignU": spelled_out.FOREIGN_U,
         "foreignWord": spelled_out.FOREIGN_WORD,
         "foreignLetters": spelled_out.FOREIGN_LETTERS,

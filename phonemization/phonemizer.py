@@ -138,6 +138,10 @@ class Phonemizer:
         restorer = CharacterRestorer.from_pretrained(folder, engine=engine, quantization=quantization)
         return cls(LetterTagger(restorer), load_readings(folder), own)
 
+    def with_lexicon(self, lexicon: Mapping[str, list[Phones]]) -> "Phonemizer":
+        """Return a phonemizer of the same model with a lexicon, as in [`read_lexicon`], instead of its own."""
+        return Phonemizer(self.tagger, self._readings, lexicon)
+
     def phonemize(
         self,
         texts: str | Texts,

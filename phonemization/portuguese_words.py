@@ -7,6 +7,7 @@ from threading import Lock
 from ..engines.saved_model import CONFIG
 from ..tokenization.text_checks import Texts
 from .phonemizer import Phonemizer
+from .readings import read_lexicon
 
 _LOADING = Lock()
 # An editable install is made of links, and a model whose files are links is refused.
@@ -51,16 +52,13 @@ def phonemize(
     Warns:
         UserWarning: As in [`Phonemizer.phonemize`].
     """
-    with _LOADING:  # two threads would load it twice
-        phonemizer = load_portuguese_phones()
-    return phonemizer.phonemize(
+    return load_portuguese_phones().phonemize(
         texts, variant, punctuation=punctuation, word_separator=word_separator, phone_separator=phone_separator
     )
 
 
-@cache
 def load_portuguese_phones(lexicon: str | Path | None = None) -> Phonemizer:
-    """Return the [`Phonemizer`] of the package's model, which is loaded once with each lexicon.
+    """Return the [`Phonemizer`] of the package's model, which is loaded once; a lexicon is read each time.
 
     Args:
         lexicon: file of pronunciations that come before all others: see [`read_lexicon`].
@@ -69,8 +67,14 @@ def load_portuguese_phones(lexicon: str | Path | None = None) -> Phonemizer:
         FileNotFoundError: If this installation has no such model, or there is no such file.
         ValueError: If the file is damaged.
     """
+    own = None if lexicon is None else read_lexicon(lexicon)
     check_phones_folder()
-    return Phonemizer.from_pretrained(PHONES_FOLDER, lexicon=lexicon)
+    with _LOADING:  # two threads would load it twice
+        loaded = _load(PHONES_FOLDER)
+    return loaded if own is None else loaded.with_lexicon(own)
+
+
+_load = cache(Phonemizer.from_pretrained)
 
 
 def check_phones_folder() -> None:

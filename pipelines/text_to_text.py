@@ -97,7 +97,7 @@ class TextToTextPipeline(SavedPipeline):
         options = self._forward_params | kwargs
         saved = options.get("generation_config") or self.model.generation_config
         each = options.get("num_return_sequences") or saved.num_return_sequences or 1
-        if isinstance(inputs, list) and each == 1:
+        if isinstance(results, list) and not isinstance(inputs, str) and each == 1:
             return [outputs[0] for outputs in results]
         return results
 

@@ -4,7 +4,7 @@
 const OVERLAP = 64; // characters
 export const WORD = String.raw`[\p{L}\p{N}_]`;
 export const SPACE = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
-const W = String.raw`\p{L}\p{N}_`; // inside brackets
+export const W = String.raw`\p{L}\p{N}_`; // inside brackets
 const REST = `[^${SPACE}<>"”»]`; // of a URL
 const TOP =
   "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|" +

@@ -88,7 +88,6 @@ def test_a_saved_model_and_a_lexicon(tmp_path):
 def test_without_the_packages_model_its_place_is_named(monkeypatch, tmp_path):
     for module in ("phonemization.portuguese_words", "command.phonemize"):
         monkeypatch.setattr(f"atenta.{module}.PHONES_FOLDER", tmp_path / "none")
-    load_portuguese_phones.cache_clear()
     with pytest.raises(FileNotFoundError, match=r"none has no model.*make phones-model"):
         load_portuguese_phones()
     assert "none has no model" in str(run("a", code=1).exception)
@@ -98,8 +97,6 @@ def test_the_packages_model_is_the_default(monkeypatch, tmp_path):
     make_letter_tagger().save_pretrained(tmp_path)
     for module in ("phonemization.portuguese_words", "command.phonemize"):
         monkeypatch.setattr(f"atenta.{module}.PHONES_FOLDER", tmp_path)
-    load_portuguese_phones.cache_clear()
     expected = phonemize(["Casa, sede!", ""], "pt", punctuation=True)
     assert run("--variant", "pt", "--punctuation", "Casa, sede!").stdout == f"{expected[0]}\n"
     assert (expected[1], phonemize("casa")) == ("", phonemize("casa", "br"))
-    load_portuguese_phones.cache_clear()

@@ -41,6 +41,9 @@ TEXTS = [
     f"a {78 * 'a'} {75 * 'a'} {40 * 'a'}",
     "o_gosto gosto3 3gosto ٣ 12.345",
     "letra z, plano s, P2P, copo d'água, Maria I, I Guerra Mundial, 👩\u200d👧",
+    "contato@empresa.com.br e www.gov.br/acao, https://uol.com/a-b_c; e facil.com isso, fim.Nao",
+    "o autor¹ disse, CO₂, x², CD's e TV’s etc. EU IA, QUE IA e a IA; CDs, my sky, dry",
+    "Henrique V, D. José I, Maria V. Dias, a V Semana, inciso X. E fim etc.\nPq. Ibirapuera, p. 45, 25° C e cia.",
     "guarda\u2011chuva so\u00adpa a\u0327gua \u0301 Straße",
 ]
 

@@ -222,3 +222,14 @@ def test_the_model_is_small_and_holds_nothing_that_runs():
     files = [path for path in PHONES_FOLDER.rglob("*") if path.is_file()]
     assert (PHONES_FOLDER / "onnx" / "model_int8.onnx").stat().st_size < 4_000_000
     assert not {path.suffix for path in files} & {".bin", ".pt", ".pkl", ".py", ".safetensors"}
+
+
+def test_a_lexicon_is_read_anew_and_the_model_is_not(tmp_path):
+    path = tmp_path / "mine.tsv"
+    path.write_text("kokoro\tk o\n", encoding="utf-8")
+    first = load_portuguese_phones(path)
+    path.write_text("kokoro\tk a\n", encoding="utf-8")
+    again = load_portuguese_phones(path)
+    assert (first.phonemize("Kokoro", "br"), again.phonemize("Kokoro", "br")) == ("ko", "ka")
+    assert first.tagger is again.tagger is load_portuguese_phones().tagger
+    assert again.read(["gosto"], "br")[0].words[0].ambiguous

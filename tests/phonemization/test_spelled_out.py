@@ -42,7 +42,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("1/2 xícara, ½ quilo, 3/4 do bolo", "meia xícara, meio quilo, três quartos do bolo"),
         ("3x0, foto 10x15, 2 x 3", "três a zero, foto dez por quinze, duas vezes três"),
         ("12 km/l, 30 m2, 2 ha", "doze quilômetros por litro, trinta metros quadrados, dois hectares"),
-        ("obg, Cia., a.C.", "obrigado, companhia, antes de cristo"),
+        ("obg, Cia., a.C.", "obrigado, companhia, antes de cristo."),
         ("às 14h30", "às catorze horas e trinta"),
         ("às 14h30min", "às catorze horas e trinta"),
         ("às 2:05", "às duas horas e cinco"),
@@ -131,7 +131,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("O Sr. Silva e a Dra. Ana", "O senhor Silva e a doutora Ana"),
         ("nº 8", "número oito"),
         ("o ſr. Silva", "o senhor Silva"),  # the long s of old print, which is an s where case does not count
-        ("pães & cia.", "pães e companhia"),
+        ("pães & cia.", "pães e companhia."),
         ("a TV e o CPF da ONU", "a tê vê e o cê pê efe da ONU"),
         ("Pedro II, João VI", "Pedro segundo, João sexto"),
         ("os séculos XIX e XX", "os séculos dezenove e vinte"),
@@ -150,6 +150,67 @@ from atenta.phonemization.spelled_out import spell_out
         ("no séc. V, no século I e no capítulo X", "no século quinto, no século primeiro e no capítulo décimo"),
         ("o IBGE e os EUA", "o i bê gê é e os é u á"),
         ("nada muda aqui, João!", "nada muda aqui, João!"),
+        (
+            "25° C, 25º C, 77 °F e –5 °C",
+            "vinte e cinco graus, vinte e cinco graus, setenta e sete graus Fahrenheit e menos cinco graus",
+        ),
+        ("2° lugar, 1° de maio, turma do 2º C", "segundo lugar, primeiro de maio, turma do segundo cê"),
+        ("05 de maio, 02 pessoas, 08 horas, dia 07.", "cinco de maio, duas pessoas, oito horas, dia sete."),
+        ("R$ 05,00, 3,05 e 007", "cinco reais, três vírgula zero cinco e zero zero sete"),
+        (
+            "até 2/3 dos votos, 3/5 dos deputados, 1/8 do bolo",
+            "até dois terços dos votos, três quintos dos deputados, um oitavo do bolo",
+        ),
+        (
+            "quinta (05/09), de 12/05 a 15/05, 1º/05/2024",
+            "quinta (cinco de setembro), de doze de maio a quinze de maio, "
+            "primeiro de maio de dois mil e vinte e quatro",
+        ),
+        ("nota 10/10, 8/10 e 25/13", "nota dez/dez, oito/dez e vinte e cinco/treze"),
+        ("o autor¹ e o CO₂, em 5 cm²", "o autor e o cê ó dois, em cinco centímetros quadrados"),
+        (
+            "contato@empresa.com.br ou http://www.gov.pt/acao.",
+            "contato arroba empresa ponto com ponto bê erre ou dáblio dáblio dáblio ponto gov ponto pê tê barra acao.",
+        ),
+        ("e facil.com isso, fim.Nao", "e facil.com isso, fim.Nao"),
+        (
+            "50 mil km, 1/2 kg, o preço do kg e 8 milhões de km²",
+            "cinquenta mil quilômetros, meio quilo, o preço do quilo e oito milhões de quilômetros quadrados",
+        ),
+        ("farmácia 24H, DAS 8H ÀS 18H30", "farmácia vinte e quatro horas, DAS oito horas ÀS dezoito horas e trinta"),
+        (
+            "100 cv, 2000 rpm, 60 bpm, 8gb",
+            "cem cavalos, duas mil rotações por minuto, sessenta batimentos por minuto, oito gê bê",
+        ),
+        (
+            "5000 mAh, 100 mg/dL, 10 km2",
+            "cinco mil miliamperes-hora, cem miligramas por decilitro, dez quilômetros quadrados",
+        ),
+        (
+            "foto 3x4, escala 6x1, carro 4x4 e escala 1:50",
+            "foto três por quatro, escala seis por um, carro quatro por quatro e escala um para cinquenta",
+        ),
+        ("Flamengo 2 x 1 Vasco", "Flamengo dois a um Vasco"),
+        (
+            "a IV Conferência, o XV Congresso, na V Semana",
+            "a quarta Conferência, o décimo quinto Congresso, na quinta Semana",
+        ),
+        ("D. José I, Henrique V e Maria V. Dias", "dom José primeiro, Henrique quinto e Maria vê. Dias"),
+        ("inciso V, tabela II e fator VIII", "inciso cinco, tabela dois e fator oito"),
+        ("às 2 da tarde, à 1, às 22 e 2 filhas", "às duas da tarde, à uma, às vinte e duas e duas filhas"),
+        (
+            "200 universidades, 2 corações, 2 sistemas, 2 artistas",
+            "duzentas universidades, dois corações, dois sistemas, dois artistas",
+        ),
+        ("pão etc. Depois, etc. e tal, etc.", "pão etcétera. Depois, etcétera e tal, etcétera."),
+        (
+            "Pq. Ibirapuera, MLK, TD, V. Exa., p. 45",
+            "parque Ibirapuera, eme éle cá, tê dê, vossa excelência, página quarenta e cinco",
+        ),
+        ("IPCA, EU IA e a IA; CD's, TVs e cds", "i pê cê á, EU IA e a i á; cê dês, tê vês e cê dês"),
+        ("my sky, pH, CNPq", "my sky, pê agá, cê ene pê quê"),
+        ("2 + 2 = 4, +5%, 3 × 4", "dois mais dois é igual a quatro, mais cinco por cento, três vezes quatro"),
+        ("11987654321 e 100000000", "um um nove oito sete seis cinco quatro três dois um e cem milhões"),
     ],
 )
 def test_in_words(text, expected):

@@ -71,7 +71,7 @@ def test_the_shapes_are_those_of_transformers_4(folder):
     one, several = {"num_beams": 2}, {"num_beams": 2, "num_return_sequences": 2}
     (single,) = pipe("ver", **one)
     assert single.keys() == {"generated_text"}
-    assert pipe(["ver", "a"], **one) == [single, *pipe("a", **one)]
+    assert pipe(["ver", "a"], **one) == [single, *pipe("a", **one)] == pipe(("ver", "a"), **one)
     assert pipe(["ver", "a"], **several) == [pipe("ver", **several), pipe("a", **several)]
     assert len(pipe("ver", **several)) == 2
     assert [each[0] for each in pipe((text for text in ["ver", "a"]), **one)] == pipe(["ver", "a"], **one)
