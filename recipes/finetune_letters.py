@@ -27,7 +27,7 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 from atenta.engines.kinds import writes_units
 from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_file, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.source_metrics import check_metrics
@@ -71,6 +71,10 @@ class LetterArguments:
     min_piece_count: Annotated[
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
     ] = 2
+    further_file: Annotated[
+        str | None,
+        "file of pairs for training besides, such as what models write for more words; no baseline has them",
+    ] = None
     several_targets: SeveralTargetsOption = False
     metrics: Annotated[
         list[str] | None,
@@ -92,17 +96,19 @@ def main() -> None:
         raise SystemExit("--streaming: all training pairs are aligned before training; leave it out.")
     check_metric(training, ["word_error_rate"])
     rows = load_rows(data, training, LETTER_PAIRS)
-    train = list(rows["train"])
+    own = list(rows["train"])
+    train = [*own, *load_file(letters.further_file, training, LETTER_PAIRS)] if letters.further_file else own
     if training.process_index == 0:
         print(f"Aligning {len(train):,} words with their targets …", flush=True)
     alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
     aligned = {"train": alignment.aligned, "validation": alignment.align(rows["validation"])}
+    counts = {"train": len(train), "validation": len(rows["validation"])}
     for name, of_split in aligned.items():
         if not of_split:
             raise SystemExit(f"Found no pair of {name} that aligns; expected targets in the order of their letters.")
         if training.process_index == 0:
-            left_out = len(rows[name]) - len(of_split)
-            print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
+            left_out = counts[name] - len(of_split)
+            print(f"{name}: {left_out:,} of {counts[name]:,} pairs do not align, and are left out", flush=True)
     tags = distinct_names(chain(*rows.values()), "tags")
     marks = choose_marks(tags, chain(*(row["source"] for row in chain(*rows.values()))))
     scored_by = {"metrics": letters.metrics, "several_targets": letters.several_targets}
@@ -175,7 +181,7 @@ def main() -> None:
         for name, of_test in tests.items()
     }
     details["words_per_second"] = sum(map(len, tests.values())) / (time.perf_counter() - started)
-    baselines = task.baselines(train, aligned=alignment.aligned)
+    baselines = task.baselines(own, aligned=alignment.align(own) if letters.further_file else alignment.aligned)
     answers = {
         name: task.with_baselines(of_test, [tagger.join(each.units) for each in written[name]], baselines)
         for name, of_test in tests.items()

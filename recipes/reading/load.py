@@ -14,7 +14,7 @@ from atenta.hub.card_command import without_place
 from atenta.recipes.reading.file_formats import is_pipe, lacks_header
 from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.reading.report import Report, build_report
-from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
+from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_file, read_splits
 from atenta.recipes.samples.registry import SAMPLES, Sample
 
 
@@ -42,6 +42,12 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
             for note in missing_headers(data.files(), row_format):
                 print(note)
         return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
+
+
+def load_file(path: str, training: TrainingArguments, row_format: RowFormat) -> datasets.Dataset:
+    """Return the rows of one more file, as [`load_rows`] does those of the others."""
+    with exit_on(ValueError, OSError), training.main_process_first():
+        return read_file(path, row_format)
 
 
 def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:

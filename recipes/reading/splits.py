@@ -152,6 +152,11 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     return splits
 
 
+def read_file(path: str, row_format: RowFormat) -> datasets.Dataset:
+    """Return the checked rows of a file; a malformed one is raised as a `BadRow`."""
+    return _cache("further", [partial(_read_file, row_format.read, path, *_stamp(path))], row_format, skip=False)[0]
+
+
 def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datasets.Dataset, datasets.Dataset]:
     """Return rows without a share of them, and this share: always the same, whatever the order of the rows.
 

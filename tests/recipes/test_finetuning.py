@@ -255,3 +255,17 @@ def test_pairs_that_a_saved_tagger_of_letters_cannot_write_are_left_out(trained,
             run_here("finetune_letters", tmp_path, *words)
             printed = capsys.readouterr().out
             assert printed.index("Aligning 33 words") < printed.index("train: 1 pairs need what the saved tagger")
+
+
+def test_letters_learn_from_further_pairs_too(trained, tmp_path):
+    run = trained("finetune_letters")
+    (tmp_path / "further.tsv").write_text(9 * "aa\tʘ ʘ\n", encoding="utf-8")
+    options = {
+        **run.files,
+        **run.case.options,
+        "further_file": tmp_path / "further.tsv",
+        "output_dir": tmp_path / "more",
+    }
+    run_here("finetune_letters", tmp_path, *tiny("finetune_letters", **options | {"max_steps": 1}))
+    saved = [json.loads((folder / "config.json").read_text()) for folder in (run.folder, tmp_path / "more")]
+    assert ["ʘ " in config["character_variants"]["a"] for config in saved] == [False, True]
