@@ -73,7 +73,8 @@ class LetterArguments:
     ] = 2
     further_file: Annotated[
         str | None,
-        "file of pairs for training besides, such as what models write for more words; no baseline has them",
+        Mark.AFTER_TRAINING,  # a resumed run compares the rows
+        "file of further training pairs, such as what models write for more words; baselines do not learn from it",
     ] = None
     several_targets: SeveralTargetsOption = False
     metrics: Annotated[
@@ -97,18 +98,20 @@ def main() -> None:
     check_metric(training, ["word_error_rate"])
     rows = load_rows(data, training, LETTER_PAIRS)
     own = list(rows["train"])
-    train = [*own, *load_file(letters.further_file, training, LETTER_PAIRS)] if letters.further_file else own
+    if letters.further_file:
+        further = load_file(letters.further_file, data, training, LETTER_PAIRS)
+        rows["train"] = datasets.concatenate_datasets([rows["train"], further])
+    train = list(rows["train"])
     if training.process_index == 0:
         print(f"Aligning {len(train):,} words with their targets …", flush=True)
     alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
     aligned = {"train": alignment.aligned, "validation": alignment.align(rows["validation"])}
-    counts = {"train": len(train), "validation": len(rows["validation"])}
     for name, of_split in aligned.items():
         if not of_split:
             raise SystemExit(f"Found no pair of {name} that aligns; expected targets in the order of their letters.")
         if training.process_index == 0:
-            left_out = counts[name] - len(of_split)
-            print(f"{name}: {left_out:,} of {counts[name]:,} pairs do not align, and are left out", flush=True)
+            left_out = len(rows[name]) - len(of_split)
+            print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
     tags = distinct_names(chain(*rows.values()), "tags")
     marks = choose_marks(tags, chain(*(row["source"] for row in chain(*rows.values()))))
     scored_by = {"metrics": letters.metrics, "several_targets": letters.several_targets}

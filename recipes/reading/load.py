@@ -14,7 +14,7 @@ from atenta.hub.card_command import without_place
 from atenta.recipes.reading.file_formats import is_pipe, lacks_header
 from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.reading.report import Report, build_report
-from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_file, read_splits
+from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_further, read_splits
 from atenta.recipes.samples.registry import SAMPLES, Sample
 
 
@@ -44,10 +44,13 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
         return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
 
 
-def load_file(path: str, training: TrainingArguments, row_format: RowFormat) -> datasets.Dataset:
-    """Return the rows of one more file, as [`load_rows`] does those of the others."""
+def load_file(path: str, data: DataArguments, training: TrainingArguments, row_format: RowFormat) -> datasets.Dataset:
+    """Return the rows of one more file, as [`load_rows`] does; `bad_further_rows.tsv` lists those that are skipped."""
     with exit_on(ValueError, OSError), training.main_process_first():
-        return read_file(path, row_format)
+        if training.process_index == 0:
+            for note in missing_headers([path], row_format):
+                print(note)
+        return read_further(path, row_format, data.skip_bad_rows, Path(training.output_dir) / "bad_further_rows.tsv")
 
 
 def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:
@@ -157,7 +160,7 @@ def _encode_streamed(batch: dict[str, list], function: Callable[..., dict[str, l
     try:
         return function(batch)
     except ValueError as error:
-        raise error if isinstance(error, BadRow) else BadRow(split, str(error)) from None
+        raise BadRow(split, str(error)) from None
 
 
 def missing_headers(paths: Iterable[str], row_format: RowFormat) -> Iterator[str]:

@@ -49,8 +49,8 @@ def build_report(
                     length = _longest_input({**row, **texts}, columns, inputs, tokenizer, max_length - special)
                     if length > max_length:
                         split.rows_too_long += 1
-                        split.first_too_long = split.first_too_long or (split.rows - 1, length)
-                        split.text_too_long = split.text_too_long or next(filter(None, texts.values()), "")
+                        text = next(filter(None, texts.values()), "")
+                        split.first_too_long = split.first_too_long or (split.rows - 1, length, text)
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
     return Report(reports, tuple(columns), max_length)
 
@@ -67,8 +67,7 @@ class SplitReport:
     rows_with_outsiders: int = 0
     characters_outside: int = 0  # in all rows
     rows_too_long: int = 0
-    first_too_long: tuple[int, int] | None = None  # the index of the first such row, and its length in tokens
-    text_too_long: str = ""  # of that row, in its first column that has one
+    first_too_long: tuple[int, int, str] | None = None  # of the first such row: its index, tokens and first text
     hashes: array = field(default_factory=lambda: array("q"), repr=False)
 
     def count(self, texts: Mapping[str, str | None], alphabet: set[str]) -> dict[str, str | None]:
@@ -122,12 +121,12 @@ class Report:
         """Check that no input is longer than the model allows; the ValueError names the first row with one."""
         for name, split in self.splits.items():
             if split.first_too_long:
-                index, length = split.first_too_long
+                index, length, text = split.first_too_long
                 raise ValueError(
-                    f"{name}, row {index}, which begins with {split.text_too_long[:_SHOWN_CHARACTERS]!r}: found "
+                    f"{name}, row {index}, which begins with {text[:_SHOWN_CHARACTERS]!r}: found "
                     f"{length:,} tokens in an input; expected at most {self.max_length:,}, as in all but "
                     f"{split.rows_too_long:,} of the {split.rows:,} rows: shorten or split the texts, or raise "
-                    "--max_length (not for a saved model that has learned its positions)"
+                    "--max_length (a saved model with learned positions, or of letters, keeps its own limit)"
                 )
 
     def __str__(self) -> str:

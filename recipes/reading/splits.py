@@ -99,7 +99,7 @@ class DataArguments:
     preprocessing_num_workers: Annotated[
         int | None, FROM_1, Mark.AFTER_TRAINING, "processes that encode rows; None: the main process; not for streams"
     ] = None
-    skip_bad_rows: Annotated[bool, "skip malformed rows and list them in bad_rows.tsv"] = False
+    skip_bad_rows: Annotated[bool, "skip malformed rows and list them in bad_rows.tsv; of a stream, print ten"] = False
 
     def files(self) -> list[str]:
         """Return the files of all splits."""
@@ -131,7 +131,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
         if name == "train" and arguments.streaming:
             _skipped.clear()
             options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file
-            # Processes divide the shards among them, or else all read all rows.
+            # In training, processes divide the shards among them, or else all read all rows.
             options["prints"] = is_main or len(of_split) % PartialState().num_processes == 0
             splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=options)
         else:
@@ -152,9 +152,12 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     return splits
 
 
-def read_file(path: str, row_format: RowFormat) -> datasets.Dataset:
-    """Return the checked rows of a file; a malformed one is raised as a `BadRow`."""
-    return _cache("further", [partial(_read_file, row_format.read, path, *_stamp(path))], row_format, skip=False)[0]
+def read_further(path: str, row_format: RowFormat, skip: bool, bad_rows_file: Path) -> datasets.Dataset:
+    """Return the checked rows of one more file; malformed ones are as in [`read_splits`]."""
+    rows, bad = _cache("further", [partial(_read_file, row_format.read, path, *_stamp(path))], row_format, skip)
+    if skip and PartialState().is_main_process:
+        _report_bad_rows(bad, bad_rows_file)
+    return rows
 
 
 def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datasets.Dataset, datasets.Dataset]:

@@ -47,7 +47,7 @@ REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.saf
 """The files of a folder that a saved model replaces, as patterns."""
 
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
-_LEFT = {_LOCK, "bad_rows.tsv"}  # by a run that stops before it begins
+_LEFT = {_LOCK, "bad_rows.tsv", "bad_further_rows.tsv"}  # by a run that stops before it begins
 _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}

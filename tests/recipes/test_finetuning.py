@@ -257,15 +257,14 @@ def test_pairs_that_a_saved_tagger_of_letters_cannot_write_are_left_out(trained,
             assert printed.index("Aligning 33 words") < printed.index("train: 1 pairs need what the saved tagger")
 
 
-def test_letters_learn_from_further_pairs_too(trained, tmp_path):
-    run = trained("finetune_letters")
-    (tmp_path / "further.tsv").write_text(9 * "aa\tʘ ʘ\n", encoding="utf-8")
-    options = {
-        **run.files,
-        **run.case.options,
-        "further_file": tmp_path / "further.tsv",
-        "output_dir": tmp_path / "more",
-    }
+def test_letters_learn_from_further_pairs_and_baselines_do_not(trained, tmp_path):
+    run, more = trained("finetune_letters"), tmp_path / "more"
+    further = [*9 * ["aa\tʘ ʘ\tbr"], *99 * ["casa\tʘ ʘ ʘ ʘ\tbr"], *9 * ["1a\tʘ ʘ\tgl"]]
+    write_lines(tmp_path / "further.tsv", *further)
+    options = {**run.files, **run.case.options, "further_file": tmp_path / "further.tsv", "output_dir": more}
     run_here("finetune_letters", tmp_path, *tiny("finetune_letters", **options | {"max_steps": 1}))
-    saved = [json.loads((folder / "config.json").read_text()) for folder in (run.folder, tmp_path / "more")]
+    saved = [json.loads((folder / "config.json").read_text()) for folder in (run.folder, more)]
     assert ["ʘ " in config["character_variants"]["a"] for config in saved] == [False, True]
+    assert "gl" in saved[1]["task_specific_params"]["character-restoration"]["tag_characters"]
+    baselines = [{**read_metrics(folder)["test"], "model": None} for folder in (run.folder, more)]
+    assert baselines[0] == baselines[1]

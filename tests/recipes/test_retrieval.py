@@ -185,7 +185,7 @@ def test_the_nearest_of_many_queries_are_found_without_a_copy_of_all_scores():
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    np.testing.assert_array_equal(found, [sorted(range(1_000), key=lambda place: -row[place])[:3] for row in scores])
+    np.testing.assert_array_equal(found, np.argsort(-scores, axis=1, kind="stable")[:, :3])
     assert peak < scores.nbytes
     assert nearest(scores[:0], 3).shape == (0, 3)
 

@@ -6,6 +6,7 @@ import pytest
 
 from atenta.phonemization.letter_tagger import WrittenWord
 from atenta.recipes.samples import guessed_phones
+from atenta.recipes.samples.files import first_cells, read_samples
 from atenta.recipes.samples.guessed_phones import guess, save_guessed_rows
 from atenta.recipes.samples.portuguese_phones import LISTS, portuguese_phones, read_list
 from support.phones import SpellingTagger, make_letter_tagger
@@ -38,13 +39,14 @@ def test_guesses_are_what_models_give_half_of_the_probability(one, other, found)
 
 
 def test_words_that_cannot_be_written_are_none():
-    assert [
-        *guess([type("Silent", (), {"write": lambda self, words, *_, **__: [[] for _ in words]})()], ["x"], "pt")
-    ] == []
+    assert not [*guess([Teacher({})], ["x"], "pt")]
 
 
 def test_rows_are_those_of_training_and_words_of_no_list(monkeypatch, tmp_path):
     monkeypatch.setattr(guessed_phones, "_WORDS", {"br": 40, "pt": 30})
+    short = read_samples("portugues", "cotidiano.txt")
+    monkeypatch.setattr(guessed_phones, "read_samples", lambda folder: short)
+    monkeypatch.setattr(guessed_phones, "first_cells", lambda file: first_cells(file)[::500])
     monkeypatch.setattr(guessed_phones, "LetterTagger", lambda restorer: SpellingTagger())
     make_letter_tagger().save_pretrained(tmp_path / "model")
     save_guessed_rows(tmp_path / "rows.tsv", [tmp_path / "model"])
