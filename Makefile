@@ -14,6 +14,9 @@ DECODERS ?= outputs
 ACCENTS_MODEL := outputs/portuguese_accents
 SPEECH_MODEL := outputs/portuguese_speech
 PHONES_MODEL := outputs/portuguese_phones
+PHONES_TEACHERS := outputs/phones_teacher
+TRAIN_PHONES := ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
+	recipes/finetune_letters.py
 PAGE_MODEL := outputs/page_model
 RECIPES := seq2seq pretrain_causal pretrain_masked pretrain_denoising finetune_classification finetune_tagging finetune_qa finetune_generation
 
@@ -58,9 +61,16 @@ speech-model: $(ENVIRONMENT)  ## train the model of `restore_text` and put it in
 		learning_curve.png scores_by_length.png reliability.png $(CURDIR)/restoration/portuguese_speech
 	cp $(SPEECH_MODEL)/onnx/model_int8.onnx restoration/portuguese_speech/onnx
 
-phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: 45 minutes
-	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
-		recipes/finetune_letters.py --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese"
+phones-model: $(ENVIRONMENT)  ## train the model of `phonemize`, after two that teach it, and put it into the package: two hours and a half
+	$(TRAIN_PHONES) --output_dir $(PHONES_TEACHERS)_1
+	$(TRAIN_PHONES) --output_dir $(PHONES_TEACHERS)_2 --num_train_epochs 40 --dropout 0.25
+	.venv/bin/python recipes/export.py $(PHONES_TEACHERS)_1
+	.venv/bin/python recipes/export.py $(PHONES_TEACHERS)_2
+	.venv/bin/python -c 'from pathlib import Path; from atenta.recipes.samples.guessed_phones import save_guessed_rows; \
+		save_guessed_rows(Path("outputs/guessed_phones.tsv"), [Path("$(PHONES_TEACHERS)_1"), Path("$(PHONES_TEACHERS)_2")])'
+	$(TRAIN_PHONES) --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese" \
+		--model_name_or_path $(PHONES_TEACHERS)_2 --further_file outputs/guessed_phones.tsv \
+		--num_train_epochs 6 --dropout 0.15 --muon_learning_rate 5e-3 --learning_rate 2e-3
 	.venv/bin/python -c 'from pathlib import Path; from atenta.engines.saved_model import read_config; \
 		from atenta.recipes.samples.portuguese_phones import portuguese_phones; from atenta.recipes.tasks.letters import LetterTask; \
 		print(*map(LetterTask(read_config(Path("$(PHONES_MODEL)"))).mark, portuguese_phones()["train"]), sep="\n")' \
@@ -68,7 +78,7 @@ phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into 
 	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8 --texts $(PHONES_MODEL)/train_sources.txt
 	.venv/bin/python -c 'from pathlib import Path; from atenta import Phonemizer; \
 		from atenta.recipes.samples.known_words import save_known_words; path = Path("$(PHONES_MODEL)"); \
-		save_known_words(path, Phonemizer.from_pretrained(path).tagger)'
+		save_known_words(path, Phonemizer.from_pretrained(path, quantization="int8").tagger)'
 	mkdir -p phonemization/portuguese_phones/onnx
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
 		learning_curve.png scores_by_length.png $(CURDIR)/phonemization/portuguese_phones

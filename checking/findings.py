@@ -24,10 +24,10 @@ _READ_AT_ONCE = 300_000  # characters
 _FOR_MACHINES = re.compile(
     rf"(?i:<({'|'.join(sorted(LEFT_OUT))})(?:\s[^<>]*)?>(?:[^<]++|<(?!/?\1\b))*+</\1\s*>)|"
     r"@(?:if|else|for|switch|case|let|defer)\b[^{};]{,200}[{;]|"
-    r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<(?:=>|[^<>]){,200}>|"
+    r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<(?=[^\W\d_]|[/!?])(?:=>|[^<>]){,200}>|"
     r"\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)|(?<![\w:]):[\w+-]{1,50}:(?![\w:])"
 )
-_IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|\w[\"']?:[\"']\w|^--|[a-z][A-Z]")
+_IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|[\"']:[\"']\w|^--|[a-z][A-Z]")
 _TAG = re.compile(r"</?(\w+)[^<>]*>")
 _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
 _LONGEST = 200  # characters

@@ -91,6 +91,7 @@ def _without_indents(parser: MarkdownIt, text: str) -> str:
     for _ in range(_DEEPEST):
         if not any(map(_INDENTING.fullmatch, lines)):
             break
+        before = lines[:]
         tokens = parser.parse("\n".join(lines))  # by which a block of code that shows one is known
         paragraphs = [token.map for before, token in pairwise(tokens) if before.type == "paragraph_open" and token.map]
         end = 0
@@ -103,6 +104,8 @@ def _without_indents(parser: MarkdownIt, text: str) -> str:
             while end < len(lines) and (content.match(lines[end]) or not lines[end].strip()):
                 lines[end] = content.sub(r"\1", lines[end], count=1)
                 end += 1
+        if lines == before:
+            break
     return "\n".join(lines)
 
 

@@ -18,8 +18,8 @@ _HOLDERS = frozenset(
         "workingdirectory",
     )
 )
-# In YAML and JSON, also of healthchecks, hooks and pipelines; in code they may hold messages.
-_HOLDERS_IN_DATA = _HOLDERS | frozenset(re.findall(r"\w+", "bash entry inlinescript powershell pwsh raw sh test"))
+# In YAML, also of healthchecks, hooks and pipelines; in code they may hold messages.
+_HOLDERS_IN_YAML = _HOLDERS | frozenset(re.findall(r"\w+", "bash entry inlinescript powershell pwsh raw sh test"))
 _FUNCTIONS = frozenset(
     re.findall(
         r"[\w$]+",
@@ -40,7 +40,7 @@ _NAMES = re.compile(
     r"\b(?:namedtuple|Flag|\w*Enum)\(\s*[\"'][\w ]*[\"']\s*,\s*(?:\w+\s*=\s*)?)\Z"
 )
 _SPLIT = re.compile(r"\s*\.split\((?:[\"'] [\"'])?\)")
-_LANGUAGE = re.compile(r"\b(?:createGlobalStyle|css|gql|graphql|keyframes|sql|styled[.(][^`]*)\Z")  # of a template
+_LANGUAGE = re.compile(r"\b(?:createGlobalStyle|css|gql|graphql|keyframes|sql|styled[.(][^`;]*)\Z")  # of a template
 # A message under such a name, after its colon: words from a capital to the sign that ends the sentence, and no others.
 _SENTENCE = re.compile(r":?[ \t]*[\"']?[A-ZÀ-Ý]\w*(?:[,;:]? \w[\w-]*)+[.!?…](?=[\"']|[ \t]*$)", re.MULTILINE)
 _SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
@@ -72,7 +72,7 @@ def is_for_programs(source: str, start: int, end: int) -> bool:
     return attribute is not None and _bare(attribute[1]) in _HOLDERS
 
 
-def without_program_values(tokens: Iterable[Token], source: str) -> Iterator[Token]:
+def without_program_values(tokens: Iterable[Token], source: str, *, in_yaml: bool) -> Iterator[Token]:
     """Yield the tokens of YAML or JSON; values of keys that hold commands or paths are strings no more.
 
     Keys inside such a value decide for themselves, except those of `scripts`, which are names of commands. A sentence
@@ -88,7 +88,7 @@ def without_program_values(tokens: Iterable[Token], source: str) -> Iterator[Tok
         if is_key and not (holds_keys and holder and level > holder):
             name = _bare(value if kind in Name.Tag else text)
             is_sentence = _SENTENCE.match(source, start + len(value))
-            holder = level if name in _HOLDERS_IN_DATA and not is_sentence else None
+            holder = level if name in (_HOLDERS_IN_YAML if in_yaml else _HOLDERS) and not is_sentence else None
             holds_keys = name == "scripts"
         elif kind in Punctuation:
             depth += sum(map(value.count, "[{")) - sum(map(value.count, "]}"))

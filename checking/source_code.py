@@ -22,7 +22,8 @@ _NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.
 _CODE = re.compile(
     r"[=|\\]|[;{]\s*$|\w\((?!e?s\)|as?\))|\w\[|"
     r"^\W*(?<![@:\\])(?:import|from|def|class|return|if|elif|for|while|else|try|except|raise|assert|const|let|var|"
-    r"function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b|^\w+:\"\w"  # as a tag of Go
+    r"function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b|"
+    r"^\w+:\"[^\s\"]+\"(?:\s|$)"  # as a tag of Go
 )
 _EXAMPLE = re.compile(r"\s*[#*]*\s*(?:>>>|\.\.\.|\$) ")  # of a session
 _MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*")
@@ -41,7 +42,7 @@ _FILE = re.compile(
 _LEXED_AS = {".r": ".R", ".pl": ".perl"}  # to Pygments .r is REBOL's, and .pl Prolog's
 # What is between tags and braces in JSX: `<p>Bom dia, {nome}!</p>`, without signs that code has and prose seldom has.
 _JSX_TEXT = re.compile(r"(?<![=-])>[^<>{}=;()]*(?=\{|<[/\w])|\}[^<>{}=;()]*(?=<[/\w])")
-# A string that begins so is for a database, whole or in part; no sentence of Portuguese does.
+# A string that begins so, not with a capital alone, is for a database, whole or in part: *Join das tabelas* is prose.
 _SQL = re.compile(
     r"\W*(?:select|from\s+\w+|where|having|insert\s+into|update\s+\S+\s+set|delete\s+from|and|or|merge\s+into|"
     r"(?:create|alter|drop|truncate)\s+(?:table|view|index)|(?:order|group)\s+by|with\s+\w+\s+as|"
@@ -53,6 +54,11 @@ _STATEMENT = re.compile(r"(?:SELECT|INSERT INTO|UPDATE|DELETE FROM|CREATE|ALTER|
 # A comment that describes an interface in YAML: OpenAPI.
 _INTERFACE = re.compile(r"@(?:swagger|openapi)\b|^[^\w\n]*(?:parameters|responses)[ \t]*:[ \t]*$", re.MULTILINE)
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
+
+
+def _is_sql(text: str) -> bool:
+    found = _SQL.match(text)
+    return found is not None and not found[0].strip().istitle()
 
 
 def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
@@ -69,7 +75,7 @@ def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     for is_comment, pieces, text, _ in runs:
         if not is_comment and text in for_programs:
             continue
-        if not is_comment and (_SQL.match(text) or ("\n" in text and _STATEMENT.match(text))):
+        if not is_comment and (_is_sql(text) or ("\n" in text and _STATEMENT.match(text))):
             continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)
@@ -102,7 +108,9 @@ def _tokens(source: str, ending: str) -> Iterator[Token]:
     """Yield place, kind and text of each token. Lexers know line feeds only, and need one at the end."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
     tokens = _lexer(ending).get_tokens_unprocessed(text)
-    for start, kind, value in without_program_values(tokens, text) if ending in _DATA else tokens:
+    for start, kind, value in (
+        without_program_values(tokens, text, in_yaml=ending in _YAML) if ending in _DATA else tokens
+    ):
         yield start, kind, value[: len(source) - start]
 
 

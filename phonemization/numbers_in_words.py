@@ -56,7 +56,14 @@ _FRACTIONS = {
 }
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _MEASURED = r"colher|copo|dúzia|garrafa|hora|kg|lata|litro|metro|pacote|quilo|tablete|tomate|vidro|xícara"
-_FRACTION = rf"(?:(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b)|[1-9]/(?:[5-9]|10)(?= d[aeo]s? [a-zà-ÿ]))"
+# Words after which two numbers are a step of several or a mark, and no part of a whole or day.
+_NO_SHARE = "".join(
+    rf"(?<!{word} )" for word in ("asso", "arte", "ota", "pisódio", "ula", "tapa", "arcela", "essão de")
+)
+_FRACTION = (
+    rf"(?:(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b)"
+    rf"|{_NO_SHARE}[1-9]/(?:[5-9]|10)(?= d[aeo]s? (?!manhã|tarde|noite)[a-zà-ÿ]))"
+)
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
 _SHORT_SCALES = {
@@ -67,17 +74,21 @@ _TIMES = (
     r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])"
     r"(?:(?:[hH]|:)(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)|min|m|\s?[hH])?|[hH])\b(?!:\d)"
 )
-# Words after which I, V and X are numbers, and meetings before which they are.
-NUMBERED = (
+# Words and names after which I, V and X are numbers, and meetings before which they are.
+PARTS = (
     *("século", "Século", "SÉCULO", "capítulo", "Capítulo", "CAPÍTULO", "inciso", "anexo", "Anexo", "Título", "Parte"),
+    *("Volume", "volume", "Leão", "Pio"),
+)
+NAMES = (
     *("Afonso", "Carlos", "Dinis", "Elizabeth", "Fernando", "Filipe", "Francisco", "Henrique", "Isabel", "João"),
-    *("Jorge", "José", "Leão", "Luís", "Manuel", "Maria", "Miguel", "Pedro", "Pio", "Sancho", "Volume", "volume"),
+    *("Jorge", "José", "Luís", "Manuel", "Maria", "Miguel", "Pedro", "Sancho"),
 )
 MEETINGS = "Bienal|Conferência|Congresso|Encontro|Festival|Fórum|Guerra|Jornada|Mostra|Semana|Seminário|Simpósio"
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else, not in *Maria V. Dias*.
 ROMAN = (
-    rf"(?:(?=[XVI]{{2}})|(?=[XVI] (?:{MEETINGS})\b)|{'|'.join(f'(?<={word} )' for word in NUMBERED)})"
-    r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])(?!(?<=\b[VX])\. (?:[A-ZÀ-Ý]|d[aeo]s? ))"
+    rf"(?:(?=[XVI]{{2}})|(?=[XVI] (?:{MEETINGS})\b)|{'|'.join(f'(?<={word} )' for word in PARTS)}"
+    rf"|(?:{'|'.join(f'(?<={word} )' for word in NAMES)})(?![VX]\. (?:[A-ZÀ-Ý]|d[aeo]s? )))"
+    r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 )
 _ARTICLE = re.compile(r"\b(?:(?P<feminine>[àa]|[dn]a|pela|esta|nesta)|o|[dn]o|ao|pelo|este|neste) \Z", re.IGNORECASE)
 _NAME = re.compile(" [A-ZÀ-Ý][a-zà-ÿ]")  # *a IV Conferência* is *a quarta*
@@ -93,11 +104,14 @@ _FEMININE_NOUN = re.compile(
     r"|moça|moeda|mãe|música|noite|nota|obra|palavra|parte|pera|pergunta|pessoa|peça|pizza|planta|porta|prova|página"
     r"|quadra|receita|regra|resposta|rua|sala|semana|tarde|tia|tonelada|unidade|vaga|vida|vila|xícara|árvore)s?"
     r"|(?:colher|flor|mulher|vez)(?:es)?|(?:mensage|viage)(?:m|ns)|(?:ediç|opç|quest|regi|reuni)(?:ão|ões)"
-    r"|(?!corações)\w+(?:[çs]ões|dades|agens)"
-    r"|(?!(?:dias|mas|[dn]?as|d?elas|apenas|colegas|[gm]e?gas|gigas|\w*(?:[aeo]ma|i[gs]ma|ista|eta|[ms]apa|rata)s)\b)\w{2,}as"
+    r"|(?!(?:corações|brasões|blusões|bolsões|calções|tições)\b)\w+(?:[çs]ões|dades|agens)"
+    r"|(?!(?:dias|mas|[dn]?as|pelas|d?elas|apenas|todas|muitas|poucas|várias|algumas|certas|diversas|outras|novas|[mst]inhas"
+    r"|[st]uas|[nv]ossas|n?e[st]tas|n?essas|caras|colegas|[gm]e?gas|gigas|pandas|camaradas|atlas|paraquedas"
+    r"|\w*(?:ígena|cida|arca|[rpbm]ata|ita|[ltr]ima|auma|[gsr]ma|[aeo]ma|ista|eta|[mspt]?apa)s)\b)\w{2,}as"
     r")\b",
     re.IGNORECASE,
 )
+_OF_DATE = re.compile(rf"\b(?:dia|em|desde|ano|ano de|(?:{'|'.join(_MONTHS)}) de) \Z", re.IGNORECASE)
 _FEMININE_BEFORE = re.compile(
     r"\b(?:às?|as|[dn]as|pelas|n?essas|n?estas|aquelas|outras|suas|minhas) \Z", re.IGNORECASE
 )
@@ -107,7 +121,8 @@ _SIGN = r"US?\$|R\$|(?<![A-Za-z])\$|€|£|¥"
 _PATTERN = re.compile(
     r"\b(?P<day>1º|[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
     rf"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )(?!{_FRACTION})|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d)"
-    r"|(?<![\w/,.])(?=0[1-9]/\d\d|[12]\d/0|3[01]/0|1[3-9]/1|[23]\d/1)(?=..?/(?:0[1-9]|1[0-2])(?![\w/]|[.,]\d)))"
+    rf"|{_NO_SHARE}(?<!essão )(?<!ágina )(?<!emporada )(?<![\w/,.])"
+    r"(?=0[1-9]/\d\d|[12]\d/0|3[01]/0|1[3-9]/1|[23]\d/1)(?=..?/(?:0[1-9]|1[0-2])(?![\w/]|[.,]\d)))"
     r"(?P<day_of_year>1º|[12]\d|3[01]|0?[1-9])/(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
     r"|(?<![\w/,.])(?:(?P<whole>\d{1,3})(?: (?=\d/)| ?(?=[½⅓⅔¼¾])))?"
     rf"(?P<fraction>[½⅓⅔¼¾]|{_FRACTION})"
@@ -124,7 +139,7 @@ _PATTERN = re.compile(
     rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>[€£]|(?:US|R)\$(?!\s?\d))"
     rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
     r"|\s?(?P<unit>%|° ?[CF]\b|º[CF]\b|(?<=\d\d)º [CF]\b|°"
-    r"|(?:(?i:km/[hl]|m/s|km[²2]|cm[²³23]|mm[²2]|m[²³23]|[kcm]m|kg|ml|min|mAh|rpm|bpm)|cv|[kmgt]b|ha|kWh?|mg(?:/dL)?|kcal|cl"
+    r"|(?:(?i:km/[hl]|m/s|km[²2]|cm[²³23]|mm[²2]|m[²³23]|[kcm]m|kg|ml|min|mAh|rpm|bpm)|cv|[kmgt]b|ha|kWh?|mg(?:/d[lL])?|kcal|cl"
     r"|dB|Mbps|[kMG]?Hz|[mglhHxLVW]|(?<= )[ts])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
@@ -155,12 +170,12 @@ _BEFORE = [
     (re.compile(r"(?<=\d) ?\+ ?(?=\d)"), " mais "),
     (re.compile(r"(?<![^\s(])\+(?=\d)"), "mais "),
     (re.compile(r"(?<=\d) ?= ?(?=\d)"), " é igual a "),
-    (re.compile(r"(?<=\d) ?× ?(?=\d)"), " vezes "),
-    (re.compile(r"(?<=\d) ?÷ ?(?=\d)"), " dividido por "),
+    (re.compile(r"(?<=\d) × (?=\d)"), " vezes "),
+    (re.compile(r"(?<=\d) ÷ (?=\d)"), " dividido por "),
 ]
 # Units without a number; of one if these words precede: *o preço do kg*, *milhões de km*.
 _LONE_UNIT = re.compile(r"(?<![\w/.,])(?<!\d )(?:k?m²|m³|[kc]m|kg|ml)(?![\w/]| ?\d)")
-_OF_ONE = re.compile(r"\b(?:[dn]?o|ao|por|cada|um|meio|(?<!ões )de) \Z", re.IGNORECASE)
+_OF_ONE = re.compile(r"\b(?:[dn]?o|ao|por|cada|um|meio|(?<!ões )(?<!lhão )(?<!lhares )(?<!enas )de) \Z", re.IGNORECASE)
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 
@@ -227,7 +242,9 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if found["goals"]:
         sides = found["goals"], found["others"]
         is_score = (
-            len("".join(sides)) == 2 and sides != ("4", "4") and not _SIZED.search(found.string, 0, found.start())
+            len("".join(sides)) == 2
+            and sides != ("4", "4")
+            and not _SIZED.search(found.string, max(0, found.start() - 8), found.start())
         )
         return f" {'a' if is_score else 'por'} ".join(_read_digits(each, cardinal, 4) for each in sides)
     if month := found["month"] or found["month_alone"]:
@@ -263,7 +280,10 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if unit or _WORD_AFTER.match(text, end) or text.endswith(("dia ", "Dia "), 0, start):
         number = re.sub(r"\A0(?=[1-9]\Z)", "", number)  # *05 de maio*
     words = minus + _read_number(number, cardinal)
-    agrees = _FEMININE_NOUN.match(text, end) or _FEMININE_BEFORE.search(text, max(0, start - 10), start)
+    is_date = _OF_DATE.search(text, max(0, start - 14), start) is not None and len(number) in (1, 2, 4)
+    agrees = (not is_date and _FEMININE_NOUN.match(text, end)) or _FEMININE_BEFORE.search(
+        text, max(0, start - 10), start
+    )
     if unit in ("h", "H", "x", "t", "kcal", "rpm") or ("," not in number and not unit and agrees):
         words = _feminine(words)
     if scale := found["scale_alone"]:

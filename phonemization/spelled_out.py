@@ -50,8 +50,8 @@ TITLES = (
     ("S", "são", "Bento|Bernardo|Brás|Caetano|Domingos|Francisco|Gonçalo|João|Jorge|José|Lourenço|Mamede|Martinho"),
     ("S", "são", "Mateus|Miguel|Paulo|Pedro|Roque|Sebastião|Tiago|Tomé|Vicente"),
     ("(?:(?<=[NnDd]a )|(?<![^\n]))R", "rua", r"[A-Z]\S+|d[aeo]s? [A-Z]\S+"),
-    *((short, name, r"[A-ZÀ-Ý]\w+") for short, name in (("Pq", "parque"), ("Jd", "jardim"), ("Dep", "deputado"))),
-    *((short, name, r"[A-ZÀ-Ý]\w+") for short, name in (("Cel", "coronel"), ("Sen", "senador"), ("Pr", "pastor"))),
+    *((short, name, r"[A-ZÀ-Ý]\S+") for short, name in (("Pq", "parque"), ("Jd", "jardim"), ("Dep", "deputado"))),
+    *((short, name, r"[A-ZÀ-Ý]\S+") for short, name in (("Cel", "coronel"), ("Sen", "senador"), ("Pr", "pastor"))),
     *(("p", "página", r"\d+"), ("pp", "páginas", r"\d+")),
 )
 # Initials with a vowel that are spelt all the same.
@@ -89,11 +89,11 @@ _ADDRESS = re.compile(
 )
 _FOOTNOTE = re.compile("(?<=[^\\W\\d_]{3})[¹²³⁰⁴-⁹]+")
 _SUBSCRIPTS = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
-_TEXT_END = re.compile(r"\s*\Z|[^\S\n]*\n")
-_SENTENCE_END = re.compile(r"\s*\Z|\s+[A-ZÀ-Ý]|[^\S\n]*\n")
+_TEXT_END = re.compile(r"\s*\Z|[^\S\n]*\n\s*\n")
+_SENTENCE_END = re.compile(r"\s*\Z|\s+[A-ZÀ-Ý]|[^\S\n]*\n\s*\n")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º§])(?=\d))", re.I)
-_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]"
+_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|H(?:R?S)?|[LVW])|(?<=/)[LH]"
 _SOUNDS = "m*h+m+|m{2,}|(?!s\\b)p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 _VERB = r"(?:(?<=\bEU )|(?<=\bEL[EA] )|(?<=\bQUE )|(?<=\bNÃO ))IA"  # and not artificial intelligence
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.

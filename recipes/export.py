@@ -155,7 +155,7 @@ def _tagger_inputs(folder: Path, texts: Sequence[str]) -> list[dict[str, np.ndar
     found = []
 
     def record(model: Any, arguments: Any, inputs: Mapping[str, Any]) -> None:
-        found.append({name: tensor.numpy() for name, tensor in inputs.items()})
+        found.append({name: given.numpy() for name, given in inputs.items() if name != "return_dict"})
 
     with restorer.model.register_forward_pre_hook(record, with_kwargs=True):
         for text in texts:

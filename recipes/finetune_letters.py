@@ -184,7 +184,9 @@ def main() -> None:
         for name, of_test in tests.items()
     }
     details["words_per_second"] = sum(map(len, tests.values())) / (time.perf_counter() - started)
-    baselines = task.baselines(own, aligned=alignment.align(own) if letters.further_file else alignment.aligned)
+    if letters.further_file:
+        alignment = Alignment(own, letters.target_separator, letters.min_piece_count)
+    baselines = task.baselines(own, aligned=alignment.aligned)
     answers = {
         name: task.with_baselines(of_test, [tagger.join(each.units) for each in written[name]], baselines)
         for name, of_test in tests.items()

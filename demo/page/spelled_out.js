@@ -3,10 +3,10 @@
 
 import { BORDER, SPACE, W, WORD } from "./spans.js";
 
-const makeRoman = ({ numbered, meetings }) =>
-  `(?:(?=[XVI]{2})|(?=[XVI] (?:${meetings})${BORDER})|(?<=(?:${numbered.join("|")}) ))` +
-  `X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])(?!(?<=${BORDER}[VX])\\. (?:[A-ZÀ-Ý]|d[aeo]s? ))`;
-const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=/)[LH]`;
+const makeRoman = ({ parts, names, meetings }) =>
+  `(?:(?=[XVI]{2})|(?=[XVI] (?:${meetings})${BORDER})|(?<=(?:${parts.join("|")}) )` +
+  `|(?<=(?:${names.join("|")}) )(?![VX]\\. (?:[A-ZÀ-Ý]|d[aeo]s? )))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])`;
+const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|H(?:R?S)?|[LVW])|(?<=/)[LH]`;
 // And units after no number.
 const SOUNDS = `m*h+m+|m{2,}|(?!s${BORDER})p?s+h*t?|pf+|tsc|z{2,}|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml`;
 const VERB = `(?<=${BORDER}(?:EU|EL[EA]|QUE|NÃO) )IA`; // and not artificial intelligence
@@ -19,8 +19,8 @@ const ADDRESS = new RegExp(
   `(?![${W}@])`, "gu");
 const FOOTNOTE = new RegExp(`(?<=${LETTER}{3})[¹²³⁰⁴-⁹]+`, "gu");
 const BR = new RegExp(`\\.br${BORDER}`, "gu");
-const TEXT_END = new RegExp(`^(?:[${SPACE}]*$|(?:(?!\n)[${SPACE}])*\n)`, "u");
-const SENTENCE_END = new RegExp(`^(?:[${SPACE}]*$|[${SPACE}]+[A-ZÀ-Ý]|(?:(?!\n)[${SPACE}])*\n)`, "u");
+const TEXT_END = new RegExp(`^(?:[${SPACE}]*$|(?:(?!\n)[${SPACE}])*\n[${SPACE}]*\n)`, "u");
+const SENTENCE_END = new RegExp(`^(?:[${SPACE}]*$|[${SPACE}]+[A-ZÀ-Ý]|(?:(?!\n)[${SPACE}])*\n[${SPACE}]*\n)`, "u");
 
 /** Return a function that spells words with foreign letters as Portuguese would, with the letters of the package. */
 export function makeNative({ foreignU, foreignWord, foreignLetters }) {

@@ -44,6 +44,7 @@ TEXTS = [
     "contato@empresa.com.br e www.gov.br/acao, https://uol.com/a-b_c; e facil.com isso, fim.Nao",
     "o autor¹ disse, CO₂, x², CD's e TV’s etc. EU IA, QUE IA e a IA; CDs, my sky, dry",
     "Henrique V, D. José I, Maria V. Dias, a V Semana, inciso X. E fim etc.\nPq. Ibirapuera, p. 45, 25° C e cia.",
+    "Pq. Tietê, Jd. São Paulo, o Dr.\nSilva, 8 HRS, no século V. Roma; Av.\n\nFim",
     "guarda\u2011chuva so\u00adpa a\u0327gua \u0301 Straße",
 ]
 

@@ -199,6 +199,15 @@ from atenta.phonemization.spelled_out import spell_out
         ("inciso V, tabela II e fator VIII", "inciso cinco, tabela dois e fator oito"),
         ("às 2 da tarde, à 1, às 22 e 2 filhas", "às duas da tarde, à uma, às vinte e duas e duas filhas"),
         (
+            "Em 2022 vendas, dia 2 todas, 2 caras, 300 indígenas",
+            "Em dois mil e vinte e dois vendas, dia dois todas, dois caras, trezentos indígenas",
+        ),
+        ("no século V. Roma, Pq. Tietê, o Dr.\nSilva", "no século quinto. Roma, parque Tietê, o doutor\nSilva"),
+        (
+            "pressão 18/12, passo 3/5 do curso, 1 milhão de km, 8 HRS",
+            "pressão dezoito/doze, passo três/cinco do curso, um milhão de quilômetros, oito horas",
+        ),
+        (
             "200 universidades, 2 corações, 2 sistemas, 2 artistas",
             "duzentas universidades, dois corações, dois sistemas, dois artistas",
         ),

@@ -20,6 +20,7 @@ from atenta.recipes import export
 from support.models import tiny_model
 from support.recipes import write_lines
 from support.saved import save_with_tokenizer
+from support.taggers import make_restorer
 
 MODELS = {"tagger": AtentaEncoderForTokenClassification, "decoder": AtentaDecoderForCausalLM}
 
@@ -249,3 +250,12 @@ def test_missing_packages_are_named(models, monkeypatch):
     with pytest.raises(SystemExit) as stopped:
         export.main([str(models / "decoder")])
     assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[export]"'
+
+
+def test_a_restorer_is_calibrated_with_what_it_reads_of_texts(run, tmp_path):
+    make_restorer().save_pretrained(tmp_path / "model")
+    texts = write_lines(tmp_path / "texts.txt", "acao", "a b")
+    inputs = export.calibration_inputs(tmp_path / "model", load_engine(tmp_path / "model", "torch"), ["acao", "a b"])
+    assert [sorted(each) for each in inputs] == 2 * [["attention_mask", "input_ids", "token_type_ids"]]
+    lines = run(tmp_path / "model", "--quantization", "int8", "--texts", texts)
+    assert lines[0] == f"Exporting {tmp_path / 'model'}, calibrated with 2 texts"
