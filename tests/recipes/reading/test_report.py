@@ -39,7 +39,7 @@ def test_several_columns_and_a_text_that_is_none():
 def test_lists_of_words():
     split = split_of(words=[["ab", "ã"], ["c"], ["ab", "ã"], ["abã"]], max_length=4)
     assert split.quantiles("words") == [1, 3, 4, 4]
-    assert split.first_too_long == (0, 5)
+    assert split.first_too_long == (0, 5, "ab ã")
     assert not split.outsiders
     assert split.duplicates() == 1
 
@@ -57,15 +57,15 @@ def test_inputs_of_two_texts_and_of_tags_which_count_as_tokens():
     splits = {"train": Dataset.from_dict({"text": ["aa", "aaaaa"], "text_pair": ["bb", None]})}
     one_by_one = build_report(splits, ["text", "text_pair"], tokenizer, 6)
     together = build_report(splits, ["text", "text_pair"], tokenizer, 6, inputs=[["text", "text_pair"]])
-    assert one_by_one.splits["train"].first_too_long == (1, 7)
-    assert together.splits["train"].first_too_long == (0, 7)  # <bos> aa <eos> bb <eos>
+    assert one_by_one.splits["train"].first_too_long == (1, 7, "aaaaa")
+    assert together.splits["train"].first_too_long == (0, 7, "aa")  # <bos> aa <eos> bb <eos>
     assert together.splits["train"].rows_too_long == 2
     splits = {"train": Dataset.from_dict({"source": ["aa"], "target": ["b"], "tags": [["<V>", "<3>"]]})}
     four, five = (
         build_report(splits, ["source", "target"], TOKENIZER, length, inputs=[["tags", "source"], ["target"]])
         for length in (4, 5)
     )
-    assert (four.splits["train"].first_too_long, five.splits["train"].rows_too_long) == ((0, 5), 0)
+    assert (four.splits["train"].first_too_long, five.splits["train"].rows_too_long) == ((0, 5, "aa"), 0)
     assert four.splits["train"].quantiles("source") == [2, 2, 2, 2]
 
 
@@ -125,7 +125,7 @@ def test_counts_equal_those_of_python_and_the_tokenizer(rows, max_length, family
     split = split_of(rows, tokenizer=tokenizer, max_length=max_length)
     normal = [unicodedata.normalize("NFC", text) for text in rows]
     lengths = [len(ids) for ids in tokenizer(rows, split_special_tokens=True).input_ids] if rows else []
-    long = [(index, length) for index, length in enumerate(lengths) if length > max_length]
+    long = [(index, length, normal[index]) for index, length in enumerate(lengths) if length > max_length]
     assert (split.rows_too_long, split.first_too_long) == (len(long), long[0] if long else None)
     assert split.lengths["text"].tolist() == [len(text) for text in normal] if rows else not split.lengths
     assert split.outsiders == Counter(character for text in normal for character in set(text) - set("abcã "))
