@@ -35,7 +35,7 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
     axes.set(ylabel=say("loss (nats), log scale"), yscale="log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
-    axes.yaxis.set_minor_formatter(LogFormatter())
+    axes.yaxis.set_minor_formatter(_PlainLogFormatter())
     for lower in below:
         name = say_name(metric)
         label = say("validation {metric}").format(metric=name)
@@ -45,6 +45,13 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
     figure.legend(handles=lines, loc="outside lower center", ncols=3)
     set_decimal_signs(figure)
     return figure
+
+
+class _PlainLogFormatter(LogFormatter):
+    """Labels of the ticks that LogFormatter chooses, in all their digits: 0.475 and not 5e-01."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:g}" if super().__call__(x, pos) else ""
 
 
 def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) -> Figure:

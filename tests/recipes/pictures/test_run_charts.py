@@ -44,6 +44,15 @@ def test_steps_are_whole_numbers():
         assert all(label.lstrip("−-").isdigit() for label in labels)
 
 
+@pytest.mark.parametrize("losses", [(0.5, 0.47), (5.0, 0.03), (0.4998, 0.4996)])
+def test_losses_have_labels_that_differ(losses):
+    figure = draw_learning_curve([{"step": step, "loss": loss} for step, loss in enumerate(losses)], "loss")
+    figure.draw_without_rendering()
+    labels = [each.get_text() for each in figure.axes[0].get_yticklabels(which="both") if each.get_text()]
+    assert len({*labels}) == len(labels) > 1
+    assert "e" not in "".join(labels)
+
+
 def test_several_runs_are_drawn_in_one_picture():
     figure = draw_learning_curves({"short": HISTORY[:3], "long": HISTORY}, "exact_match")
     (axes,) = figure.axes
