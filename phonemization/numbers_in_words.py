@@ -32,15 +32,8 @@ _UNITS = {
     **dict.fromkeys(("mm²", "mm2"), "milímetro quadrado"),
     **dict.fromkeys(("°C", "ºC"), "grau"),
     **dict.fromkeys(("°F", "ºF"), "grau Fahrenheit"),
-    **{
-        "V": "volt",
-        "W": "watt",
-        "x": "vez",
-        "cv": "cavalo",
-        "rpm": "rotação por minuto",
-        "mg/dl": "miligrama por decilitro",
-    },
-    **{"bpm": "batimento por minuto", "mah": "miliampere-hora"},
+    **{"V": "volt", "W": "watt", "x": "vez", "cv": "cavalo", "rpm": "rotação por minuto"},
+    **{"mg/dl": "miligrama por decilitro", "bpm": "batimento por minuto", "mah": "miliampere-hora"},
     **{"kb": "cá bê", "mb": "eme bê", "gb": "gê bê", "tb": "tê bê"},
     **{"kW": "quilowatt", "kWh": "quilowatt-hora", "t": "tonelada", "s": "segundo", "mg": "miligrama"},
     **{"kcal": "quilocaloria", "cl": "centilitro", "dB": "decibel", "Mbps": "megabit por segundo"},
@@ -74,7 +67,8 @@ _TIMES = (
     r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])"
     r"(?:(?:[hH]|:)(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)|min|m|\s?[hH])?|[hH])\b(?!:\d)"
 )
-# Words and names after which I, V and X are numbers, and meetings before which they are.
+# Words after which I, V and X are numbers, names after which they are unless a stop and a capital follow, and meetings
+# before which they are.
 PARTS = (
     *("século", "Século", "SÉCULO", "capítulo", "Capítulo", "CAPÍTULO", "inciso", "anexo", "Anexo", "Título", "Parte"),
     *("Volume", "volume", "Leão", "Pio"),
